@@ -2635,9 +2635,13 @@ enum {
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
+#define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also of the opposite of one */
 /* An immediate, of three words, and one that is an integer. */
 #define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
 #define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
+/* Any operand of three words: that, or an address. */
+#define PTX__LONG_TAGS (0x1fu << PTX__W_UNSIGNED | 1u << PTX__W_MEM)
+#define PTX__IS_LONG(word) (PTX__LONG_TAGS >> PTX__TAG(word) & 1u)
 /* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
@@ -2732,6 +2736,24 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'X', 1, 0, 1, 1024, "an alignment: 1, 2 ... 1024"},
     {'Y', 1, 1, 0, 7, "an immediate of 0 to 7"},
     {'Z', 1, 1, 0, 0, "the immediate 0"}};
+/* Where an address in a slot must be: a bit for each space, and the bytes that it is aligned to. */
+typedef struct ptx__slot_place {
+    char letter;
+    uint8_t spaces, bytes;
+    const char *what;
+} ptx__slot_place;
+#define PTX__IN(space) (1u << PTX_##space)
+static const ptx__slot_place ptx__slot_places[] = {
+    {'s', PTX__IN(SHARED), 1, "shared"},
+    {'b', PTX__IN(SHARED), 8, "shared"},
+    {'l', PTX__IN(SHARED), 16, "shared"},
+    {'k', PTX__IN(SHARED) | PTX__IN(SHARED_CLUSTER), 1, "shared or shared::cluster"},
+    {'r', PTX__IN(SHARED) | PTX__IN(SHARED_CLUSTER), 8, "shared or shared::cluster"},
+    {'g', PTX__IN(GLOBAL), 1, "global"},
+    {'o', PTX__IN(GENERIC) | PTX__IN(GLOBAL), 1, "generic or global"},
+    {'n', PTX__IN(GENERIC) | PTX__IN(GLOBAL), 1, "generic or global"},
+    {'a', PTX__IN(GENERIC), 1, "tensor memory"}};
+#undef PTX__IN
 static const ptx__mod_fact ptx__mods_arith[] = {
     {".eq", 0, 0}, {".ne", 0, 0}, {".lt", 0, 0}, {".le", 0, 0}, {".gt", 0, 0}, {".ge", 0, 0},
     {".equ", 0, 0}, {".neu", 0, 0}, {".ltu", 0, 0}, {".leu", 0, 0}, {".gtu", 0, 0}, {".geu", 0, 0},
@@ -2847,6 +2869,7 @@ typedef struct ptx__form {
     uint32_t pattern; /* see ptx__repeat: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
+    uint8_t type, src;           /* as asked for */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect, reach and PTX__SEEN_FURTHER */
@@ -3198,11 +3221,10 @@ static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const 
 }
 
 /* Errors of the verifier name an instruction that was recorded before. */
-static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *site,
-                             const char *format, ...) {
-    va_list args;
+static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
+                           va_list args;
     va_start(args, format);
-    code = ptx__failv(k->m, k, instruction, code, site, format, args);
+    code = ptx__failv(k->m, k, instruction, code, k->ins.at[instruction].site, format, args);
     va_end(args);
     return code;
 }
@@ -3534,14 +3556,11 @@ static unsigned ptx__wider(unsigned type) {
 }
 
 static const char *ptx__describe(ptx_val v) {
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS)
-        return "no value (of a ptx_as between types of different widths)";
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS_WHAT)
-        return "no value (of a ptx_as of no register: an immediate or the address of a parameter block)";
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_PTR)
-        return "no value (of a ptx_ptr of no register, or to no space)";
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_INV) return "no value (of a ptx_inv of no predicate)";
-    if (v.kind == PTX__NOTHING) return "no value";
+    static const char *const why[] = {
+        "no value", "no value (of a ptx_as between types of different widths)",
+        "no value (of a ptx_ptr of no register, or to no space)", "no value (of a ptx_inv of no predicate)",
+        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)"};
+    if (v.kind == PTX__NOTHING) return why[v.bits <= PTX__WHY_AS_WHAT ? v.bits : 0];
     if (v.kind == PTX__SYM) return "the address of a parameter block";
     if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
@@ -4020,7 +4039,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (!ok) return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(program) + 1;
-    PTX__ROOM(m, m->chars, length + size + PTX__SLACK, ok);
+    PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK, ok);
     if (!ok) return 0;
     form->program = (uint32_t)m->chars.count;
     form->slots = form->program + (uint32_t)(strcspn(program, "=") + 1);
@@ -4030,11 +4049,13 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->text = (uint32_t)m->chars.count;
     memcpy(m->chars.at + form->text, text, length);
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
-    m->chars.count += length;
+    m->chars.count += length + 1;
     form->plain = (uint32_t)ptx__is_plain(row->sig);
     form->pattern = 0;
     form->asked = asked;
     form->key = key;
+    form->type = (uint8_t)type;
+    form->src = (uint8_t)src;
     form->text_length = (uint32_t)length;
     form->version = version;
     form->row = row;
@@ -4050,7 +4071,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (form->who) form->seen |= PTX__SEEN_TOGETHER;
     if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CFGMT")
         || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u')) || ptx__multicasts(form)
-        || strncmp(row->name, "tcgen05", 7) == 0)
+        || form->says & PTX__SAYS(TCGEN05))
         form->seen |= PTX__SEEN_FURTHER;
     if (op == PTX_MAPA) form->seen |= PTX__SEEN_TURNED;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
@@ -4091,15 +4112,10 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 
 static uint32_t ptx__tag_of(unsigned type) {
+    static const uint8_t tag[17] = {PTX__W_PRED, PTX__W_8, PTX__W_16, 0, PTX__W_32, 0, 0, 0, PTX__W_64,
+                                    0,           0,        0,         0, 0,         0, 0, PTX__W_128};
     unsigned bits = ptx__fact(type)->bits;
-    switch (bits) {
-    case 1: return PTX__W_PRED;
-    case 8: return PTX__W_8;
-    case 16: return PTX__W_16;
-    case 32: return PTX__W_32;
-    case 128: return PTX__W_128;
-    default: return PTX__W_64;
-    }
+    return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
 static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
@@ -4177,6 +4193,16 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     k->guard = 0;
     k->verified = 0;
     return ins;
+}
+
+/* The same without haste: of a plain one, and of one that has a label, or a text, and no operands. */
+static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, size_t words, size_t results) {
+    ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
+}
+static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
+    if (!ptx__begin(k, 0)) return 0;
+    ptx__commit(k, site, kind, form, k->words.count, 0)->words = what;
+    return 1;
 }
 
 /* A guard before an instruction that defines a value would leave it undefined where the guard is false. */
@@ -4364,10 +4390,8 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
         ptx_val src[2];
         int64_t offset;
         src[0] = ptx__unplaced(v, &offset);
-        src[1] = ptx_imm(ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's' ? offset & 0xffffffff
-                                                                                        : offset);
-        if (ptx__fact(v.type)->bits == 64) src[1] = ptx_u64((uint64_t)offset);
-        if (src[0].type == PTX_S64) src[1].type = PTX_S64;
+        if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
+        src[1] = ptx__val(PTX__IMM, v.type, (uint64_t)offset);
         k->guard = 0;
         d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
         k->guard = guard;
@@ -4404,7 +4428,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
         ptx__word(k, (uint32_t)lost); /* PTX__LOST */
     }
     k->guard = 0;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    ptx__commit_plain(k, site, form - 1, at, 1);
     k->guard = guard;
     return d;
 }
@@ -4491,7 +4515,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
-    unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
+    unsigned i, form_type = form->type, form_src = form->src;
     const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
     ptx__memo memo;
     uint32_t place;
@@ -4557,7 +4581,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
 
 /* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
 PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
@@ -4695,17 +4719,6 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
 }
 
-/* What is not plain, with at most one result. */
-static ptx_val ptx__record_general(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                   unsigned asked, unsigned src_type, const ptx_val *src, unsigned n) {
-    ptx_val d = ptx__none();
-    size_t before = k->ins.count;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
-    if (k->ins.count == before + 1 && ptx__ready(k))
-        ptx__remember(k, op, mods, asked, src_type, src, n, 0, d);
-    return d;
-}
-
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
 static int ptx__mixes(unsigned op, const ptx_val *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
@@ -4714,123 +4727,27 @@ static int ptx__mixes(unsigned op, const ptx_val *src) {
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    const ptx__row *row;
-    const char *sig, *slot;
-    uint32_t form;
-    unsigned i, result_type = PTX_NONE, actual = PTX_NONE;
-    size_t at, results = 0;
-    ptx_val d = ptx__none();
-    const unsigned asked = type;
+                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
     const size_t before = k ? k->ins.count : 0;
-    int loose;
-
+    ptx_val d = ptx__none();
+    ptx_var var;
     if (!ptx__ready(k)) return d;
-    if (op >= PTX__OP_COUNT) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-        return d;
-    }
-    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none", type >= PTX__TYPE_COUNT ? type : src_type);
-        return d;
-    }
-    sig = ptx__rows[k->m->first[op]].sig;
-    loose = *sig == '*';
-    slot = k->m->slots[op];
-    if (!k->m->plain[op]) return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
-    if (op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE || (*slot == 'c' && src_type == PTX_NONE)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                  ptx__rows[k->m->first[op]].name,
-                  op == PTX_SET ? "opn, with the type of the result" : ptx__rows[k->m->first[op]].name);
-        return d;
-    }
-    for (i = 0; i < n && src_type == PTX_NONE && slot[i]; i++)
-        if (slot[i] == 'c' && src[i].type < PTX__TYPE_COUNT) src_type = src[i].type;
-    if (type == PTX_NONE) {
-        unsigned typed = 0; /* slots that have the instruction's type */
-        for (i = 0; i < n && slot[i]; i++) {
-            if (slot[i] != 't') continue;
-            typed = 1;
-            if (src[i].kind == PTX__REG) { /* a register decides before an immediate does */
-                actual = src[i].type;
-                if (actual < PTX__TYPE_COUNT && ptx__fact(actual)->kind != 'b')
-                    break; /* and numbers before bits */
-            }
-            if (actual == PTX_NONE) actual = src[i].type;
-        }
-        if (typed && (actual == PTX_NONE || actual >= PTX__TYPE_COUNT)) {
-            const char *name = ptx__rows[k->m->first[op]].name;
-            for (i = 0; i < n; i++)
-                if (src[i].kind == PTX__NOTHING)
-                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, name,
-                              ptx__describe(src[i]));
-            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
-                      name);
-            return d;
-        }
-        if (typed) type = loose ? ptx__as_bits(actual) : actual;
-    }
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, PTX__ONE);
-    if (!form) return d;
-    row = k->m->forms.at[form - 1].row;
-    sig = k->m->chars.at + k->m->forms.at[form - 1].program;
-    slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    if (!k->m->forms.at[form - 1].plain)
-        return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
-    if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
-    for (i = 0; i < n; i++)
-        if (src[i].kind == PTX__IMM_FLOAT || src[i].kind == PTX__PLACE || src[i].flags & PTX__INVERTED) {
-            src[i] = ptx__settle(k, site, src[i], slot[i]);
-            sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
-            slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
-        }
-    if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 * (size_t)n)) return d;
-    at = k->words.count;
-    switch (*sig) {
-    case 't': result_type = loose && actual ? actual : type; break;
-    case 'w': result_type = ptx__wider(type); break;
-    case 'p': result_type = PTX_PRED; break;
-    case 'u': result_type = PTX_U32; break;
-    default: break;
-    }
-    if (into) {
-        d = *into;
-        ptx__word(k, (uint32_t)d.bits);
-        results = 1;
-    } else if (result_type != PTX_NONE) {
-        d = ptx__new_register(k, site, ptx__in_register(result_type));
-        d.space = (uint8_t)ptx__space_of(op, src, n);
-        ptx__word(k, (uint32_t)d.bits);
-        results = 1;
-    }
-    for (i = 0; i < n; i++) {
-        int ok;
-        unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
-        int any = slot[i] == 't' ? loose : !strchr("wcp", slot[i]) && ptx__fact(src[i].type)->kind == 's';
-        if ((op == PTX_DIV || op == PTX_REM) && i == 1 && src[i].kind == PTX__IMM && !src[i].bits) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
-            return ptx__none();
-        }
-        if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])
-            && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
-            return ptx__none();
-        ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
-        if (!ok) return ptx__none();
-    }
-    if (op == PTX_ADD && src[0].space && src[1].space) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
-        return ptx__none();
-    }
-    if (n == 3 && ptx__mixes(op, src)) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
-                  row->name, ptx__fact(src[0].type)->name, ptx__fact(src[1].type)->name);
-        return ptx__none();
-    }
-    ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
-                results);
-    if (k->ins.count == before + 1)
-        ptx__remember(k, op, mods, asked, src_type, src, n, into != NULL, d);
+    if (op >= PTX__OP_COUNT)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
+    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none",
+                         type >= PTX__TYPE_COUNT ? type : src_type),
+               d;
+    if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
+                         ptx__rows[k->m->first[op]].name,
+                         op == PTX_SET ? "opn, with the type of the result"
+                                       : ptx__rows[k->m->first[op]].name),
+               d;
+    if (into) d = var.cell = *into;
+    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    if (!ptx__ready(k)) return ptx__none();
+    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
     return d;
 }
 
@@ -4840,20 +4757,23 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, c
                             uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
-/* The types that an instruction takes from its operands. */
+/* The types that an instruction takes from its operands: a register decides before an immediate does, and
+   numbers before bits. */
 static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigned *type, unsigned *src_type) {
     unsigned i = 0, times;
-    int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
+    int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE, by_register[2] = {0, 0};
     for (; *slot && i < n; slot++) {
         if (*slot == '_' || strchr("{}[]|?", *slot)) continue;
         times = 1;
         if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
         for (; times && i < n; times--, i++) {
             unsigned *to = *slot == 't' && !t_set ? type : *slot == 'c' && !c_set ? src_type : NULL;
-            unsigned had = to ? *to : 0;
+            int *by = &by_register[*slot == 'c'];
             if (!to || src[i].type == PTX_NONE || src[i].type >= PTX__TYPE_COUNT) continue;
-            if (had == PTX_NONE || (ptx__fact(had)->kind == 'b' && src[i].kind == PTX__REG))
-                *to = src[i].type;
+            if (*to != PTX_NONE && (src[i].kind != PTX__REG || (*by && ptx__fact(*to)->kind != 'b')))
+                continue;
+            *to = src[i].type;
+            *by = src[i].kind == PTX__REG;
         }
         if (slot[1] == '+') slot += 2, i = n; /* what follows a group as long as given is not looked at */
         else if (slot[1] == '-') slot++;
@@ -4864,32 +4784,20 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
                            char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
-    const char *want = NULL;
+    static const ptx__slot_place any = {'m', 0xff, 1, NULL};
+    const ptx__slot_place *want = ptx__slot_places;
     const ptx_mem mem = ptx_at(v, 0);
-    unsigned bytes = letter == 'b' || letter == 'r' ? 8 : letter == 'l' ? 16 : 1;
     if (!ptx__is_mine(k, &mem.base)) {
         char what[40];
         snprintf(what, sizeof what, "operand %u of %.20s", index, name);
         return ptx__mine(k, site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
-    switch (letter) {
-    case 's':
-    case 'b':
-    case 'l': want = v.space == PTX_SHARED ? NULL : "shared"; break;
-    case 'k':
-    case 'r':
-        want = v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER ? NULL : "shared or shared::cluster";
-        break;
-    case 'g': want = v.space == PTX_GLOBAL ? NULL : "global"; break;
-    case 'o':
-    case 'n': want = v.space == PTX_GENERIC || v.space == PTX_GLOBAL ? NULL : "generic or global"; break;
-    case 'a': want = v.space == PTX_GENERIC && ptx__fact(v.type)->bits == 32 ? NULL : "tensor memory"; break;
-    default: break;
-    }
-    if (want) {
+    while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
+    if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
+    if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
         ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s must be an address in %s space, this is in %s",
-                  index, name, want, spaces[v.space]);
+                  index, name, want->what, spaces[v.space]);
         return 0;
     }
     if (letter == 'a') {
@@ -4905,7 +4813,7 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
                   index, name);
         return 0;
     }
-    return ptx__push_memory(k, site, name, &mem, bytes);
+    return ptx__push_memory(k, site, name, &mem, want->bytes);
 }
 
 /* An integer with limits. */
@@ -5141,7 +5049,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     uint32_t form;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
+    int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
     char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
@@ -5158,12 +5066,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     slots = k->m->slots[op];
     loose = *row->sig == '*';
     if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
-        || (*row->sig == '!') != !!into) {
+        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
                   row->name);
         return;
     }
-    if (type == PTX_NONE && row->types) {
+    if (type == PTX_NONE && row->types && *slots != 'c') {
         ptx__infer(slots, src, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
@@ -5185,6 +5093,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
         return;
     row = k->m->forms.at[form - 1].row;
+    p = k->m->chars.at + k->m->forms.at[form - 1].program;
+    if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     for (i = 0; i < n; i++) {
         v[i] = src[i];
         unsettled |=
@@ -5201,7 +5111,6 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         i++;
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
-    if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     if (op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         double part;
         memcpy(&part, &v[0].bits, sizeof part);
@@ -5217,7 +5126,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   (unsigned)v[1].bits, (unsigned)v[2].bits);
         return;
     }
-    if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + 512)) return;
+    if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + strlen(p))) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : p;
@@ -5226,7 +5135,9 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             ptx__open_group(k, p);
             continue;
         }
-        if (into) {
+        if (into && *row->sig != '!') { /* ptx_set has looked at it */
+            ptx__word(k, (uint32_t)into[r].cell.bits);
+        } else if (into) {
             if (!ptx__mine(k, site, into[r].cell, "a result")) return;
             kind = ptx__fact(into[r].cell.type)->kind;
             if (ptx__fact(into[r].cell.type)->bits != 32 || (*p == 'f' && kind != 'f' && kind != 'b')
@@ -5260,15 +5171,25 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                                              : "no part before it is");
             return;
         }
-        if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
+        if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
+            ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
+        if (!ptx__ready(k) || !ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
             return;
         }
         i++;
     }
-    if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    if (op == PTX_ADD && v[0].space && v[1].space)
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
+    if (n == 3 && ptx__mixes(op, v))
+        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
+                  row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
+    if (!ptx__ready(k)) return;
+    if (r && !into) out[0].space = (uint8_t)ptx__space_of(op, v, n);
+    leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
+    ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
@@ -5671,7 +5592,7 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     v = ptx__new_register(k, site, type);
     ptx__word(k, (uint32_t)v.bits);
     ptx__word(k, word);
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
 }
 /* The address of a symbol, in a register. */
@@ -6052,10 +5973,11 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     if (!form) return;
     for (i = 0; i < n; i++) {
         v[i] = ptx__settle(k, site, values[i], 't');
-        if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
+        if (ptx_type_bytes(type) > 1) continue;
+        if (v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
-        if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM_FLOAT)
+        if (v[i].kind == PTX__IMM_FLOAT)
             ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
                       ptx_type_name(type));
     }
@@ -6109,7 +6031,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    ptx__commit_plain(k, site, form - 1, at, results);
     return d;
 }
 PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
@@ -6223,7 +6145,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "mov", i + 1, p[i], parts[0].type, 1)) return ptx__none();
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
@@ -6242,7 +6164,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
         ptx__word(k, (uint32_t)out[i].bits);
     }
     ptx__word(k, (uint32_t)whole.bits);
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, n + 1);
+    ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
@@ -7304,20 +7226,21 @@ PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
         return;
     }
-    if (!ptx__begin(k, 0)) return;
-    k->labels.at[label.index].at = (uint32_t)k->ins.count + 1;
+    if (!ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
+    k->labels.at[label.index].at = (uint32_t)k->ins.count;
     k->labels.at[label.index].site = site;
-    ptx__commit(k, site, PTX__I_LABEL, 0, k->words.count, 0)->words = label.index;
 }
 
+static void ptx__jump(ptx_kernel *k, const char *site, uint32_t form, ptx_label label) {
+    if (!ptx__commit_other(k, site, PTX__I_BRANCH, form, label.index)) return;
+    k->labels.at[label.index].uses++;
+    k->labels.at[label.index].used = site;
+}
 PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
     uint32_t form;
     if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
     form = ptx__get_form(k, site, PTX_BRA, 0, 0, 0);
-    if (!form || !ptx__begin(k, 0)) return;
-    k->labels.at[label.index].uses++;
-    k->labels.at[label.index].used = site;
-    ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = label.index;
+    if (form) ptx__jump(k, site, form - 1, label);
 }
 
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
@@ -7505,12 +7428,9 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
-        k->labels.at[labels[i].index].uses++;
-        k->labels.at[labels[i].index].used = site;
         k->guard = (uint32_t)p.bits;
         k->guard_site = site;
-        if (!ptx__begin(k, 0)) return;
-        ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = labels[i].index;
+        ptx__jump(k, site, form - 1, labels[i]);
         ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
     }
     ptx__say(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
@@ -7581,14 +7501,14 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
     uint32_t at, i;
     if (!ptx__ready(k) || !text || !k->m->comments) return;
     at = ptx__keep(k->m, text, strlen(text));
-    if (!at || !ptx__begin(k, 0)) return;
+    if (!at) return;
     for (i = at; k->m->names.at[i]; i++)
         if ((unsigned char)k->m->names.at[i] < 32 || (unsigned char)k->m->names.at[i] > 126)
             k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
     /* of form 0, which there is when the kernel has its end: who looks at a form need not ask for the kind */
-    ptx__commit(k, site, PTX__I_COMMENT, 0, k->words.count, 0)->words = at;
+    ptx__commit_other(k, site, PTX__I_COMMENT, 0, at);
     k->guard = i;
 }
 
@@ -7650,6 +7570,63 @@ static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX
 
 static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
+/* The operand behind that at w. */
+static const uint32_t *ptx__behind(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
+/* The source operands of an instruction, up to *end. */
+static const uint32_t *ptx__given(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
+    const uint32_t *w = k->words.at + ins->words;
+    *end = w + ins->count;
+    return w + ins->results;
+}
+/* Of what is not plain, form 0 stands for none: who asks knows that it is, or asks for no more than these. */
+static const ptx__form *ptx__form_of(const ptx_kernel *k, const ptx__ins *ins) {
+    return &k->m->forms.at[ins->form];
+}
+static unsigned ptx__effect_of(const ptx_kernel *k, const ptx__ins *ins) {
+    return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->effect : (unsigned)PTX__EFFECT_NONE;
+}
+#define PTX__NO_OP 0xffffu
+static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
+    return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->row->op : PTX__NO_OP;
+}
+
+/* An instruction, as rules see it. */
+typedef struct ptx__point {
+    uint32_t i, b; /* instruction and block */
+    const ptx__ins *ins;
+    const ptx__form *form;
+    const char *name;    /* of its row: "" of raw text */
+    uint32_t says;       /* PTX__SAYS: what its name does */
+    unsigned op, effect; /* none of what is not plain */
+    int opaque;          /* a call or raw text: nobody knows what is done in there */
+    const uint32_t *w, *end; /* its sources */
+    int report, done;    /* done: the rule has found all that it seeks */
+    uint32_t *about;     /* the rule's own */
+} ptx__point;
+/* Instruction i, as rules see it: whether it is plain. */
+PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
+    at->i = i;
+    at->ins = &k->ins.at[i];
+    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
+    at->op = plain ? at->form->row->op : PTX__NO_OP;
+    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
+    at->name = at->form->row->name;
+    at->says = at->form->says;
+    at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
+    at->w = k->words.at + at->ins->words + at->ins->results;
+    at->end = k->words.at + at->ins->words + at->ins->count;
+    return plain;
+}
+/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
+   variable that is set has more. */
+static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
+    uint32_t slot;
+    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
+    slot = ptx__slot(f, word);
+    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
+}
+
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
@@ -7668,7 +7645,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
         const ptx__ins *ins = &k->ins.at[i];
         if (j + 16 < k->marked.count) PTX__SOON(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
-            if (k->m->forms.at[ins->form].special | (ins->guard & guards)) special[listed++] = i;
+            if (ptx__form_of(k, ins)->special | (ins->guard & guards)) special[listed++] = i;
             continue;
         }
         if (ins->kind == PTX__I_LABEL) {
@@ -7774,7 +7751,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
         f->block[b].leaves = last->kind == PTX__I_LEAVE;
         f->block[b].guard = ptx__ends_block(last) ? last->guard : 0u;
-        if (last->kind == PTX__I_LEAVE && b && k->m->forms.at[last->form].row->op == PTX_RAW) {
+        if (last->kind == PTX__I_LEAVE && b && ptx__form_of(k, last)->row->op == PTX_RAW) {
             f->block[b].leaves = 0; /* brx: as if the last label were taken when all others were not */
             f->block[b].next[0] = f->block[b - 1].next[1];
         }
@@ -7869,12 +7846,11 @@ static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
         if (!block->order) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
-                    return ptx__fail_at(k, PTX_E_UNREACHABLE, i, k->ins.at[i].site, "no path leads here");
+                    return ptx__fault(k, PTX_E_UNREACHABLE, i, "no path leads here");
         } else if (b + 1 == f->blocks) {
             const ptx__ins *last = &k->ins.at[block->end - 1];
             if (!ptx__ends_block(last) || last->guard)
-                return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                    "the kernel ends here without ptx_ret");
+                return ptx__fault(k, PTX_E_FALL_OFF, block->end - 1, "the kernel ends here without ptx_ret");
         }
     }
     ptx__dominators(f);
@@ -7888,11 +7864,10 @@ static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
     return f->def[slot] && f->def_block[slot] != b && home->in <= in && in < home->out;
 }
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
-    uint32_t def = f->def[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
-    const ptx__ins *ins = &k->ins.at[i];
-    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
-                        "a value is used here that is not defined on every path; it is made at %s",
-                        def ? k->ins.at[def - 1].site : "(nowhere)");
+    uint32_t def = f->def[ptx__slot(f, reg)];
+    return ptx__fault(k, PTX_E_UNDEFINED, i,
+                      "a value is used here that is not defined on every path; it is made at %s",
+                      def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
 /* A variable's sets after its declaration are chained, each instruction once. */
@@ -7928,7 +7903,7 @@ static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uin
     if (sets && f->classes) ptx__note_set(k, f, slot, i);
     if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
     /* what a set does not write over may be read later */
-    if (!sets || k->ins.at[i].guard || k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_MMA)
+    if (!sets || k->ins.at[i].guard || ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_MMA)
         ptx__note_read(k, f, slot, b);
     if ((sets && f->def_block[slot] == b) || ptx__defined_before(f, slot, b)) return;
     f->bad = word;
@@ -7951,7 +7926,7 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
         const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
         const uint64_t here = (uint64_t)i << 33;
         if (ins->guard) {
-            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+            word = PTX__PREDICATE(ins->guard);
             *at = here | word;
             at += def[f->bias[PTX__W_PRED] + word] <= start;
         }
@@ -7965,7 +7940,7 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
                     continue;
                 }
                 if (tag == PTX__W_MEM) word = x[1], x += 2;
-                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
                 tag = PTX__TAG(word);
                 if (tag >= PTX__CLASSES) continue;
             }
@@ -8073,7 +8048,7 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
     if (f->post_reached == f->reached + 1) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (i = f->block[b].first; i < f->block[b].end && f->block[b].order && !f->post_number[b]; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].row->op == PTX_TRAP)
+            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP)
                 return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) { /* the head of the loop: a branch backwards leads there */
         if (!f->block[b].order || f->post_number[b]) continue;
@@ -8082,8 +8057,8 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
         if (j < f->pred_head[b + 1]) break;
     }
     i = f->block[b].first;
-    return ptx__fail_at(k, PTX_E_ENDLESS, i, k->ins.at[i].site,
-                        "no path leads from here to the end of the kernel: this loop has no way out");
+    return ptx__fault(k, PTX_E_ENDLESS, i,
+                      "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
 /* The tree of postdominators: as ptx__dominators, with the edges turned round. */
@@ -8214,7 +8189,7 @@ static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint
         /* a function's parameters are what each thread gave */
         if (tag == PTX__W_PARAM && k->function) c = PTX__DIFFERS(PTX__CLASS_LANE, i);
     }
-    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
+    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word), tag = PTX__W_PRED;
     if (tag < PTX__CLASSES) {
         c = f->classes[f->bias[tag] + word];
         if (c & PTX__MOVES) {
@@ -8237,35 +8212,40 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
     ptx__known v = ptx__know(k, f, w, &budget);
     uint64_t n = v.step | (uint64_t)v.offset, by = n & (0 - n);
     uint32_t a, b;
-    const ptx__ins *ins;
-    const ptx__form *form;
+    ptx__point at;
     if (v.symbol) return 1;
     if (by == 0 || by > 128) return 128;
-    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32) return (uint32_t)by;
-    a = f->base[PTX__W_32] + PTX__INDEX(*w);
-    if (!f->def[a] || f->sets[a]) return (uint32_t)by;
-    ins = &k->ins.at[f->def[a] - 1];
-    form = &k->m->forms.at[ins->form];
-    w = k->words.at + ins->words + ins->results;
+    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32 || !ptx__made_by(k, f, *w, &at))
+        return (uint32_t)by;
+    w = at.w;
     if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_NTID_X) {
         a = k->need[0] ? k->need[0] : k->max_threads;
         a &= 0 - a;
         return a == 0 ? 1 : a > 128 ? 128 : a;
     }
-    if ((form->row->op != PTX_MUL && form->row->op != PTX_ADD && form->row->op != PTX_MAD
-         && form->row->op != PTX_MOV)
-        || form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
+    if ((at.op != PTX_MUL && at.op != PTX_ADD && at.op != PTX_MAD && at.op != PTX_MOV)
+        || at.form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
         return (uint32_t)by;
     a = ptx__multiple(k, f, w, depth + 1);
-    if (form->row->op == PTX_MOV) return a;
-    w += PTX__IS_INTEGER(*w) ? 3 : 1;
+    if (at.op == PTX_MOV) return a;
+    w = ptx__behind(w);
     b = ptx__multiple(k, f, w, depth + 1);
-    if (form->row->op == PTX_ADD) return a < b ? a : b;
+    if (at.op == PTX_ADD) return a < b ? a : b;
     a = a * b > 128 ? 128 : a * b;
-    if (form->row->op == PTX_MUL) return a;
-    w += PTX__IS_INTEGER(*w) ? 3 : 1;
+    if (at.op == PTX_MUL) return a;
+    w = ptx__behind(w);
     b = ptx__multiple(k, f, w, depth + 1);
     return a < b ? a : b;
+}
+
+/* What makes a comparison true: less, equal, more. */
+enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
+static unsigned ptx__compares(const ptx__form *form) {
+    static const uint8_t by[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the order of the modifiers */
+    unsigned i;
+    for (i = 0; i < sizeof by; i++)
+        if (form->asked >> i & 1) return by[i];
+    return PTX__LESS | PTX__MORE;
 }
 
 /* Which of the marks of %tid.x a sum keeps when something is added: of that class, and such a multiple. */
@@ -8283,7 +8263,7 @@ static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__for
     uint32_t marks, by;
     for (i = 0; i < n && i < 3; i++) {
         at[i] = w;
-        w += PTX__IS_NUMBER(*w) ? 3 : 1;
+        w = ptx__behind(w);
     }
     if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
     if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
@@ -8305,9 +8285,9 @@ static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__for
    above the lane's. The class, or that of lanes. other: the class of the second operand. */
 static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx__form *form,
                              const uint32_t *w, uint32_t tid, uint32_t other) {
-    const char *text = k->m->chars.at + form->text;
     uint64_t n = 0, step = 1;
-    unsigned op = form->row->op, most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, rows;
+    unsigned op = form->row->op, how = op == PTX_SETP ? ptx__compares(form) : 0u, rows;
+    unsigned most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP;
     int number;
     if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
     w++;
@@ -8320,7 +8300,7 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx_
     else if (op == PTX_SETP && PTX__CLASS(other) < PTX__CLASS_LANE) {
         n = ptx__multiple(k, f, w, 0); /* a bound that is a multiple of the warp's size */
         if (PTX__CLASS(other) > most) most = PTX__CLASS(other);
-        if (strncmp(text, "setp.lt", 7) && strncmp(text, "setp.ge", 7)) return PTX__CLASS_LANE;
+        if (how != PTX__LESS && how != (PTX__EQUAL | PTX__MORE)) return PTX__CLASS_LANE;
     } else
         return PTX__CLASS_LANE;
     switch (op) {
@@ -8330,8 +8310,8 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx_
     case PTX_AND: step = (n & 127) == 0 ? 128 : (n & 31) == 0 ? 32 : 1; break;
     case PTX_SETP:
         if (form->operands[2]) break; /* combined with a predicate */
-        if (strncmp(text, "setp.lt", 7) == 0 || strncmp(text, "setp.ge", 7) == 0) step = n;
-        if (strncmp(text, "setp.le", 7) == 0 || strncmp(text, "setp.gt", 7) == 0) step = n + 1;
+        if (how == PTX__LESS || how == (PTX__EQUAL | PTX__MORE)) step = n;
+        if (how == PTX__MORE || how == (PTX__EQUAL | PTX__LESS)) step = n + 1;
         break;
     default: break;
     }
@@ -8345,19 +8325,15 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
     uint64_t by[2];
     unsigned i;
     for (i = 0; i < 2; i++) {
-        const ptx__ins *ins;
-        uint32_t slot;
+        ptx__point at;
         if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
         if (!PTX__IS_INTEGER(w[1]) || w[3] || w[2] > 1024)
             return 0;
         by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
         if (i) break;
-        slot = f->base[PTX__W_32] + PTX__INDEX(*w);
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (ins->kind != PTX__I_PLAIN || ins->count - ins->results != 4) return 0;
-        form = &k->m->forms.at[ins->form];
-        w = k->words.at + ins->words + ins->results;
+        if (!ptx__made_by(k, f, *w, &at) || at.end - at.w != 4) return 0;
+        form = at.form;
+        w = at.w;
     }
     if (!(*ptx__class_at(f, *w) & PTX__TID_GROUP) || (by[0] * by[1]) % 128) return 0;
     return !(k->need[0] && k->need[1] * k->need[2] > 1 && k->need[0] % 128);
@@ -8365,7 +8341,7 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
 
 /* The class of what instruction i makes. */
 static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
@@ -8428,7 +8404,7 @@ static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *i
 /* Want the class of a register: put it on the stack, once. */
 static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
     uint32_t slot;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) >= PTX__CLASSES) return;
     slot = ptx__slot(f, word);
     if (f->classes[slot] & PTX__WANTED) return;
@@ -8438,30 +8414,19 @@ static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
 
 static void ptx__want_sources(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *depth) {
     const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     f->relevant[i / 32] |= 1u << i % 32;
     if (ins->guard) ptx__want(f, ins->guard, depth);
-    while (w < end) {
-        uint32_t tag = PTX__TAG(*w);
-        if (tag == PTX__W_MEM) {
-            ptx__want(f, w[1], depth);
-            w += 3;
-        } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-            w += 3;
-        else
-            ptx__want(f, *w++, depth);
-    }
+    for (; w < end; w = ptx__behind(w)) ptx__want(f, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
 
 /* The address, and behind it the offset, of what an instruction does in shared memory; NULL for none. */
 static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-    unsigned effect = k->m->forms.at[ins->form].effect;
+    unsigned effect = ptx__form_of(k, ins)->effect;
     if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
-    for (; w < end; w++) {
+    for (; w < end; w = ptx__behind(w))
         if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
-        if (PTX__IS_NUMBER(*w)) w += 2;
-    }
     return NULL;
 }
 
@@ -8475,7 +8440,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = &k->m->forms.at[ins->form];
+            const ptx__form *form = ptx__form_of(k, ins);
             if (ins->guard
                 && (ins->kind != PTX__I_PLAIN || form->who || f->advising || form->row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
@@ -8500,12 +8465,8 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             }
             if (f->advising && form->reach) {
                 const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-                for (; w < end; w++) {
+                for (; w < end; w = ptx__behind(w))
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
-                    if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-                    else if (PTX__IS_NUMBER(*w))
-                        w += 2;
-                }
             }
         }
         while (depth) { /* at once, as long as what stands near is at hand */
@@ -8527,10 +8488,10 @@ static int ptx__touches(const ptx_kernel *k, const ptx__ins *ins, uint32_t word)
         int mem = tag == PTX__W_MEM;
         if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
         if (w[mem] == word || PTX__WORD(tag, PTX__INDEX(*w)) == word) {
-            if (w >= made || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA) return 1;
+            if (w >= made || ins->guard || ptx__form_of(k, ins)->effect == PTX__EFFECT_MMA) return 1;
             written = 2;
         }
-        w += mem || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+        w = ptx__behind(w);
     }
     if (!ins->guard) return written;
     return PTX__TAG(word) == PTX__W_PRED && PTX__INDEX(ins->guard) == PTX__INDEX(word) ? 1 : written;
@@ -8580,12 +8541,12 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             return 0;
         }
     }
-    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
+    if (ptx__form_of(k, ins)->result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
         made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
-        uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+        uint32_t guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
         if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
-        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met |= PTX__MET_VARIABLE;
+        if (f->sets[ptx__slot(f, PTX__PREDICATE(ins->guard))]) f->met |= PTX__MET_VARIABLE;
         if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
     }
     for (; w < end; w++) {
@@ -8663,7 +8624,7 @@ static int ptx__spread_levels(ptx__flow *f) {
     for (b = 0; b < f->blocks; b++) {
         uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
         if (!guard || !f->block[b].order) continue;
-        guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)));
+        guard = *ptx__class_at(f, PTX__PREDICATE(guard));
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
@@ -8681,7 +8642,7 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_
     else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
         snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
     else
-        snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
+        snprintf(out, size, "the result of %s at %s", ptx__form_of(k, ins)->row->name, ins->site);
 }
 
 PTX__APART static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
@@ -8704,20 +8665,20 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
     static const char *const say[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
                                       "ptx_warp_uniform", ""};
     const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
-    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears < 5 ? bears : 4];
+    const char *name = ptx__form_of(k, ins)->row->name, *who = together[bears < 5 ? bears : 4];
     char root[360];
-    if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
+    if (!*name) name = ptx__form_of(k, ins)->who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
         ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s is for %s together, but its guard depends on %s", name, who, root);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s is for %s together, but its guard depends on %s", name, who, root);
     }
     ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
-    return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                        "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                        "%s; where it is the same for all of them, say so with %s",
-                        name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
-                        root, say[bears < 5 ? bears : 4]);
+    return ptx__fault(k, PTX_E_DIVERGENT, i,
+                      "%s is for %s together, but only some come here%s: the condition at %s depends on "
+                      "%s; where it is the same for all of them, say so with %s",
+                      name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
+                      root, say[bears < 5 ? bears : 4]);
 }
 
 static void ptx__learn(ptx_kernel *k);
@@ -8754,7 +8715,7 @@ static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint3
 
 /* Which class an instruction can bear at most: it is for the block, a warpgroup, a warp, or any threads. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t at = 0;
     const ptx_kernel *callee;
@@ -8802,11 +8763,11 @@ static void ptx__learn(ptx_kernel *k) {
     k->bears = PTX__CLASS_LANE;
     k->does = k->exits = 0;
     for (i = 0; i < k->ins.count; i++)
-        if (k->ins.at[i].kind == PTX__I_LEAVE && k->m->forms.at[k->ins.at[i].form].row->op == PTX_EXIT)
+        if (k->ins.at[i].kind == PTX__I_LEAVE && ptx__form_of(k, &k->ins.at[i])->row->op == PTX_EXIT)
             k->exits = 1;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
-        const ptx__form *form = &k->m->forms.at[ins->form];
+        const ptx__form *form = ptx__form_of(k, ins);
         unsigned bears;
         if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
         bears = ptx__bears(k, ins);
@@ -8870,15 +8831,13 @@ static int ptx__can_compute(const ptx__form *form) {
     return !(form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
              & ~PTX__FAMILY);
 }
-static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_t tag, const uint64_t *v,
-                             int *good) {
-    const char *text = k->m->chars.at + form->text;
-    unsigned op = form->row->op, bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
+static uint64_t ptx__compute(const ptx__form *form, uint32_t tag, const uint64_t *v, int *good) {
+    unsigned op = form->row->op, bits = ptx__fact(form->type)->bits;
     int64_t x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
     uint64_t r;
     if (bits > 32) return *good = 0, 0u;
     if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
-    if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
+    if (ptx__fact(form->type)->kind == 's')
         x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
     switch (op) {
     case PTX_MOV: r = v[0]; break;
@@ -8897,13 +8856,7 @@ static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_
         if (!y) return *good = 0, 0u;
         r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
         break;
-    default:
-        text += 5; /* behind "setp." */
-        r = text[0] == 'e'   ? x == y
-            : text[0] == 'n' ? x != y
-            : text[0] == 'l' ? (text[1] == 't' ? x < y : x <= y)
-                             : (text[1] == 't' ? x > y : x >= y);
-        break;
+    default: r = ptx__compares(form) >> (x < y ? 0 : x == y ? 1 : 2) & 1; break;
     }
     return bits == 1 ? r & 1 : (uint32_t)r;
 }
@@ -8912,7 +8865,7 @@ static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_
    that. */
 static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t at, uint32_t t,
                               int *good) {
-    uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word), steps, b, home = ptx__block_of(f, at);
+    uint32_t slot = ptx__slot(f, word), steps, b, home = ptx__block_of(f, at);
     const ptx__set *set = &k->m->sets.at[f->sets[slot] - 1];
     const ptx__ins *by = &k->ins.at[set->instruction];
     uint32_t times = (t >> 16) - 1 + (set->instruction < at), to = ptx__block_of(f, set->instruction);
@@ -8928,7 +8881,7 @@ static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t 
         t = (t & 0xffffu) | 0x10000u;
     else
         by = &k->ins.at[f->def[slot] - 1];
-    if (by->kind != PTX__I_PLAIN || k->m->forms.at[by->form].row->op != PTX_MOV || by->guard)
+    if (by->kind != PTX__I_PLAIN || ptx__form_of(k, by)->row->op != PTX_MOV || by->guard)
         return *good = 0, 0u;
     return ptx__value(k, f, &k->words.at[by->words + 1], t, good);
 }
@@ -8977,25 +8930,25 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     }
     if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
     if (tag == PTX__W_PRED_NOT) {
-        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+        word = PTX__PREDICATE(word);
         return !ptx__value(k, f, &word, t, good);
     }
     if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
-    slot = f->base[tag] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     ins = &k->ins.at[f->def[slot] - 1];
-    form = &k->m->forms.at[ins->form];
+    form = ptx__form_of(k, ins);
     if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
         return *good = 0, 0u;
     if (!ptx__can_compute(form)) return *good = 0, 0u;
     w = k->words.at + ins->words + 1;
     if (t > 0xffffu && form->row->op == PTX_MOV && PTX__TAG(*w) == PTX__W_32
-        && f->sets[f->base[PTX__W_32] + PTX__INDEX(*w)])
+        && f->sets[ptx__slot(f, *w)])
         return ptx__in_round(k, f, *w, f->def[slot] - 1, t, good);
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w = ptx__behind(w);
     }
-    return *good ? ptx__compute(k, form, tag, v, good) : 0u;
+    return *good ? ptx__compute(form, tag, v, good) : 0u;
 }
 
 /* Whether a branch on what differs, other than those passed, keeps some threads from block b: there is
@@ -9025,42 +8978,44 @@ static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
     return 0;
 }
 
+#define PTX__VALUE_STEPS 64
+/* Of the lanes, those of threads for which a predicate is true, or not: 0 where that cannot be said. */
+static int ptx__keep_lanes(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int truth,
+                           uint32_t *lanes) {
+    uint32_t t;
+    int good = 1;
+    for (t = f->first; t < f->threads && good; t++) {
+        good = PTX__VALUE_STEPS;
+        if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != truth) lanes[t / 32] &= ~(1u << t % 32);
+    }
+    return good;
+}
+
 /* The lanes of each warp that come to block b, as far as what differs more than `above` decides: 32 masks.
    0: cannot be said. */
-#define PTX__VALUE_STEPS 64
 static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above,
                        uint32_t *lanes) {
-    uint32_t t, at, word, below = 0;
-    int good = PTX__VALUE_STEPS;
+    uint32_t at, word, below = 0;
+    int good = 1;
     memset(lanes, 0xff, 32 * sizeof *lanes);
     f->asked++;
     for (at = b; good; at = f->block[at].idom) {
         uint32_t from = f->block[at].idom, taken;
         const ptx__ins *last;
-        if (at == b && guard) word = guard;
-        else
-            word = 0;
-        for (t = f->first; word && t < f->threads && good; t++) {
-            good = PTX__VALUE_STEPS;
-            if (!ptx__value(k, f, &word, t | f->round, &good)) lanes[t / 32] &= ~(1u << t % 32);
-        }
+        if (at == b && guard && !ptx__keep_lanes(k, f, guard, 1, lanes)) return 0;
         if (at == 0) break;
         if (++below > 1000) return 0;
         last = &k->ins.at[f->block[from].end - 1];
         if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
         if (f->block[from].next[0] == f->block[from].next[1]) continue;
         if (f->post_idom[from] == at) continue; /* the end of a loop: all come, sooner or later */
-        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
+        word = PTX__PREDICATE(last->guard);
         f->passed[from] = f->asked;
         if (PTX__CLASS(f->split[from]) <= above) continue;
-        if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
+        if (ptx__form_of(k, last)->row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
-        for (t = f->first; t < f->threads && good; t++) {
-            good = PTX__VALUE_STEPS;
-            if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != (taken != 0))
-                lanes[t / 32] &= ~(1u << t % 32);
-        }
+        good = ptx__keep_lanes(k, f, word, taken != 0, lanes);
     }
     if (!good || PTX__CLASS(f->level[b]) <= above) return good != 0;
     if (!(f->divided[b] >> 2 * above & 1)) /* what was passed hangs on b alone: so does the answer */
@@ -9078,22 +9033,18 @@ static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t
 }
 
 /* The mask of instruction i where it is a number; else 0, and *from is the instruction that made it. */
-static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at,
                                  uint32_t *from) {
-    const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t steps, slot, word = end[-1];
+    const uint32_t *end = at->end;
+    uint32_t steps, word = end[-1];
+    ptx__point by;
     *from = UINT32_MAX;
-    if (ins->count >= 3 && PTX__IS_INTEGER(end[-3]))
-        return end[-2];
-    for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
-        slot = f->base[PTX__W_32] + PTX__INDEX(word);
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        *from = f->def[slot] - 1;
-        ins = &k->ins.at[*from];
-        if (k->m->forms.at[ins->form].row->op != PTX_MOV || ins->results != 1) return 0;
-        word = k->words.at[ins->words + 1];
-        if (PTX__IS_INTEGER(word))
-            return k->words.at[ins->words + 2];
+    if (at->ins->count >= 3 && PTX__IS_INTEGER(end[-3])) return end[-2];
+    for (steps = 0; steps < 8 && ptx__made_by(k, f, word, &by); steps++) {
+        *from = by.i;
+        if (by.op != PTX_MOV || by.ins->results != 1) return 0;
+        word = *by.w;
+        if (PTX__IS_INTEGER(word)) return by.w[1];
     }
     return 0;
 }
@@ -9114,22 +9065,20 @@ static uint32_t ptx__shuffle_source(const char *kind, uint32_t lane, uint32_t st
 }
 
 /* A shuffle by numbers of which no lane that comes finds another that comes. */
-static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, const uint32_t *lanes) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *end = k->words.at + ins->words + ins->count;
-    const char *kind = k->m->forms.at[ins->form].row->name + 10; /* behind "shfl.sync." */
+static ptx_code ptx__verify_sources(ptx_kernel *k, const ptx__point *at, uint32_t mask,
+                                    const uint32_t *lanes) {
+    const uint32_t *end = at->end;
     uint32_t lane, from = 0, here = 0;
-    if (strncmp(k->m->forms.at[ins->form].row->name, "shfl.sync.", 10) || ins->count < ins->results + 10u)
-        return PTX_E_NONE;
+    if (!(at->says & PTX__SAYS(SHUFFLE)) || end - at->w < 10) return PTX_E_NONE;
     if (PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED) return PTX_E_NONE;
     for (lane = 0; lane < 32; lane++) here |= lanes[lane];
     for (lane = 0; lane < 32; lane++) {
         if (!(here >> lane & 1)) continue;
-        from = ptx__shuffle_source(kind, lane, end[-8], end[-5]);
+        from = ptx__shuffle_source(at->name + 10, lane, end[-8], end[-5]);
         if (mask >> from & 1) return PTX_E_NONE;
     }
-    return ptx__fail_at(
-        k, PTX_E_DIVERGENT, i, ins->site,
+    return ptx__fault(
+        k, PTX_E_DIVERGENT, at->i,
         "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
         "what it finds there is undefined",
         mask, from);
@@ -9155,13 +9104,14 @@ static ptx_code ptx__verify_ballot(ptx_kernel *k, ptx__flow *f, uint32_t b, uint
         k->m->forms.at[k->ins.at[i].form].row->name, mask, ballot->site, lanes[0]);
 }
 /* The lanes that come, against those of the mask. */
-static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const char *name = k->m->forms.at[ins->form].row->name;
+static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t guard) {
+    const ptx__ins *ins = at->ins;
+    const char *name = at->name;
+    const uint32_t i = at->i, b = at->b;
     uint32_t lanes[32], from, mask, w, threads = 0, there;
     int whole = PTX__CLASS(guard) < PTX__CLASS_LANE && PTX__CLASS(f->level[b]) < PTX__CLASS_LANE;
     if (!*name) return PTX_E_NONE; /* raw text */
-    mask = ptx__member_mask(k, f, ins, &from);
+    mask = ptx__member_mask(k, f, at, &from);
     if (!mask) {
         const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
         if (made && !k->function && k->m->forms.at[made->form].row->op == PTX_VOTE_BALLOT)
@@ -9170,10 +9120,10 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s names the lanes that were there at %s, and only some of them come here; take "
-                            "ptx_activemask here, or ptx_ballot of the condition before it",
-                            name, made->site);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s names the lanes that were there at %s, and only some of them come here; take "
+                          "ptx_activemask here, or ptx_ballot of the condition before it",
+                          name, made->site);
     }
     if (mask == 0xffffffffu && whole) return PTX_E_NONE;
     if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
@@ -9186,74 +9136,74 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
         if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
         if (!threads && whole) continue; /* a block may be smaller than a warp */
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
-                            "the same",
-                            name, mask, w, lanes[w] & there);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
+                          "the same",
+                          name, mask, w, lanes[w] & there);
     }
-    return ptx__verify_sources(k, i, mask, lanes);
+    return ptx__verify_sources(k, at, mask, lanes);
 }
 
 /* The number of a barrier, the same for those it is for; and no more threads than the block has. */
-static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
+static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, const ptx__point *at, unsigned bears) {
+    const uint32_t *w = at->w;
     uint32_t threads = ptx__most_threads(k), operand = 0;
     char root[360];
-    const char *slot = form->operands;
-    if (form->row->op == PTX_RAW) return PTX_E_NONE;
-    for (; *slot && w < k->words.at + ins->words + ins->count; slot++, operand++) {
+    const char *slot = at->form->operands;
+    if (at->op == PTX_RAW) return PTX_E_NONE;
+    for (; *slot && w < at->end; slot++, operand++) {
         if (*slot != 'F' && *slot != 'G') break;
         if (PTX__TAG(*w) < PTX__CLASSES) {
             uint32_t c = *ptx__class_at(f, *w++);
             if (PTX__CLASS(c) <= bears) continue;
             ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-            return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                                "operand %u of %s must be the same for all that come together; it depends "
-                                "on %s",
-                                operand + 1, form->row->name, root);
+            return ptx__fault(k, PTX_E_DIVERGENT, at->i,
+                              "operand %u of %s must be the same for all that come together; it depends "
+                              "on %s",
+                              operand + 1, at->name, root);
         }
         if (*slot == 'G' && threads && w[1] > threads)
-            return ptx__fail_at(k, PTX_E_RANGE, i, ins->site,
-                                "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
-                                threads);
+            return ptx__fault(k, PTX_E_RANGE, at->i,
+                              "%s waits for %u threads, and a block has %u at most", at->name, w[1],
+                              threads);
         w += 3;
     }
     return PTX_E_NONE;
 }
 
+/* What is for threads together on the ways behind instruction `from`, + 1; 0: nothing is. */
+static uint32_t ptx__together_behind(const ptx_kernel *k, ptx__flow *f, uint32_t from) {
+    uint32_t b = ptx__block_of(f, from), i = from + 1, way, depth = 0;
+    uint32_t *seen = f->skip_lane, *stack = f->stack;
+    for (;;) {
+        for (; i < f->block[b].end; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                return i + 1;
+        for (way = 0; way < 2; way++) {
+            uint32_t to = f->block[b].next[way];
+            if (!to || seen[to - 1]) continue;
+            seen[to - 1] = 1;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return 0;
+        b = stack[--depth];
+        i = f->block[b].first;
+    }
+}
+
 /* Behind a call in which threads may end, nothing is for all of them. */
 static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, e, call = 0, depth = 0, *seen = f->skip_lane, *stack = f->stack;
-    for (b = 0; b < f->blocks; b++) seen[b] = 0;
+    uint32_t e, i, call;
+    memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
     for (e = 0; e < k->calls.count; e += 2) {
-        if (!ptx__exits(k, k->calls.at[e])) continue;
-        call = k->calls.at[e] + 1;
-        b = ptx__block_of(f, call - 1);
-        for (i = call; i < f->block[b].end; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                goto found;
-        for (stack[depth++] = b; depth;) {
-            uint32_t way;
-            b = stack[--depth];
-            for (way = 0; way < 2; way++) {
-                uint32_t to = f->block[b].next[way];
-                if (!to || seen[to - 1]) continue;
-                seen[--to] = 1;
-                stack[depth++] = to;
-                for (i = f->block[to].first; i < f->block[to].end; i++)
-                    if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                        goto found;
-            }
-        }
+        call = k->calls.at[e];
+        if (!ptx__exits(k, call) || !(i = ptx__together_behind(k, f, call))) continue;
+        return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
+                          "%s is for threads together, and some may have left in the function called at %s: "
+                          "exit in the kernel, or return what to do",
+                          ptx__form_of(k, &k->ins.at[i - 1])->row->name, k->ins.at[call].site);
     }
     return PTX_E_NONE;
-found:
-    return ptx__fail_at(k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
-                        "%s is for threads together, and some may have left in the function called at %s: "
-                        "exit in the kernel, or return what to do",
-                        k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
 
 /* Whether that instruction reads a special register, and not memory, which may hold the same for all. */
@@ -9261,43 +9211,42 @@ static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     return ins->kind != PTX__I_PLAIN || (ins->count > ins->results && PTX__TAG(*w) != PTX__W_MEM
-                                         && k->m->forms.at[ins->form].result == PTX__RESULT_SAME);
+                                         && ptx__form_of(k, ins)->result == PTX__RESULT_SAME);
 }
 
 /* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
    a product are one for all of the warpgroup: where they differ by ids of threads, they are not. */
-static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, const ptx__point *at, unsigned bears) {
+    const ptx__form *form = at->form;
+    const uint32_t *w;
     uint32_t threads = ptx__most_threads(k);
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
     if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s is for the %u threads of a %s together, and a block has %u",
-                            *form->row->name ? form->row->name : "this text", want,
-                            want == 32 ? "warp" : "warpgroup", threads);
+        return ptx__fault(k, PTX_E_DIVERGENT, at->i,
+                          "%s is for the %u threads of a %s together, and a block has %u",
+                          *at->name ? at->name : "this text", want,
+                          want == 32 ? "warp" : "warpgroup", threads);
     if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
-    for (operand = 1; w < end; w++, operand++) {
+    for (w = at->w, operand = 1; w < at->end; w = ptx__behind(w), operand++) {
         uint32_t tag = PTX__TAG(*w), c;
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) w += 2;
         if (tag == PTX__W_VECTOR) operand--;
         if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
-        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__WORD(PTX__W_PRED, PTX__INDEX(*w)));
+        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__PREDICATE(*w));
         if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
         ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
-                            "where it is, say so with ptx_warpgroup_uniform",
-                            tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
+        return ptx__fault(k, PTX_E_DIVERGENT, at->i,
+                          "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
+                          "where it is, say so with ptx_warpgroup_uniform",
+                          tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
     }
     return PTX_E_NONE;
 }
 
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
+    ptx__point at;
     if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
     if (!f->classes) return PTX_E_NONE;
     ptx__postdominators(f);
@@ -9305,23 +9254,21 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            const ptx__ins *ins = &k->ins.at[i];
             uint32_t guard = 0;
-            unsigned bears;
-            if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
-            bears = ptx__bears(k, ins);
-            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
-            if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+            unsigned bears, who = ptx__form_of(k, &k->ins.at[i])->who;
+            if (!who || !ptx__see(k, i, &at)) continue;
+            at.b = b;
+            bears = who == PTX__WHO_MEMBERS ? (unsigned)PTX__CLASS_LANE : ptx__bears(k, at.ins);
+            if (at.ins->guard) guard = *ptx__class_at(f, PTX__PREDICATE(at.ins->guard));
             if (bears > PTX__CLASS_CLUSTER && k->need[0]
                 && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
-                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? ins->guard : 0, bears))
+                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? at.ins->guard : 0, bears))
                 continue;
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
-            if (k->m->forms.at[ins->form].who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
-                return k->m->error.code;
-            if (ptx__verify_crowd(k, f, i, bears)) return k->m->error.code;
-            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
+            if ((who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, &at, bears))
+                || ptx__verify_crowd(k, f, &at, bears)
+                || (who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, &at, guard)))
                 return k->m->error.code;
         }
     }
@@ -9338,9 +9285,9 @@ static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
         v[0] = ptx__value(k, f, &word, 0, &good[0]);
         v[1] = ptx__value(k, f, &word, 1, &good[1]);
         if (!good[0] || !good[1] || v[0] == v[1] || k->need[0] * k->need[1] * k->need[2] == 1) continue;
-        made = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)] - 1;
-        return ptx__fail_at(
-            k, PTX_E_DIVERGENT, made, k->ins.at[made].site,
+        made = f->def[ptx__slot(f, word)] - 1;
+        return ptx__fault(
+            k, PTX_E_DIVERGENT, made,
             "this is said to be the same for threads together, and is %u for thread 0 and %u for "
             "thread 1",
             (unsigned)v[0], (unsigned)v[1]);
@@ -9423,12 +9370,11 @@ static uint32_t ptx__array_bit(const ptx_kernel *k, const ptx__flow *f, uint32_t
 static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     uint32_t i, filled = 0;
     for (i = 0; i < k->ins.count; i++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY)
+        if (ptx__effect_of(k, &k->ins.at[i]) == PTX__EFFECT_COPY)
             filled |= ptx__array_bit(k, f, i);
     return filled;
 }
 
-typedef struct ptx__point ptx__point;
 typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
 static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
                           const uint32_t *about);
@@ -9437,18 +9383,6 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
    What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
    word goes along every way from the beginning of the kernel until none brings news, and then once more
    through each block, where the rule reports. */
-struct ptx__point {
-    uint32_t i, b; /* instruction and block */
-    const ptx__ins *ins;
-    const ptx__form *form;
-    const char *name;    /* of its row: "" of raw text */
-    uint32_t says;       /* PTX__SAYS: what its name does */
-    unsigned op, effect; /* none of what is not plain */
-    int opaque;          /* a call or raw text: nobody knows what is done in there */
-    const uint32_t *w, *end; /* its sources */
-    int report, done;    /* done: the rule has found all that it seeks */
-    uint32_t *about;     /* the rule's own */
-};
 typedef uint32_t (*ptx__rule)(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states);
 enum {
     PTX__SPECIAL = 1, /* only instructions that f->special lists */
@@ -9458,37 +9392,9 @@ enum {
 };
 /* Of the special ones, those with an effect of the set alone; what reads, for reports only. */
 #define PTX__EFFECTS(set) (PTX__SPECIAL | (uint32_t)(set) << 8)
-#define PTX__NO_OP 0xffffu
 #define PTX__AT_END 0x10000u
 
-/* Instruction i, as rules see it: whether it is plain. */
-PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
-    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
-    at->i = i;
-    at->ins = &k->ins.at[i];
-    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
-    at->op = plain ? at->form->row->op : PTX__NO_OP;
-    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
-    at->name = at->form->row->name;
-    at->says = at->form->says;
-    at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
-    at->w = k->words.at + at->ins->words + at->ins->results;
-    at->end = k->words.at + at->ins->words + at->ins->count;
-    return plain;
-}
-/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
-   variable that is set has more. */
-static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
-    uint32_t slot;
-    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    slot = ptx__slot(f, word);
-    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
-}
-/* The operand behind that at w. */
-static const uint32_t *ptx__behind(const uint32_t *w) {
-    return w + (PTX__IS_NUMBER(*w) || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1);
-}
-/* The same of an end of the kernel, behind instruction i. */
+/* An end of the kernel, behind instruction i. */
 static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     ptx__see(k, i, at);
     at->op = PTX__AT_END;
@@ -9552,7 +9458,7 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
             for (i = f->block[b].first;; i++) {
                 if (how & PTX__SPECIAL) i = f->special[s++];
                 if (i >= f->block[b].end) break;
-                if (effects && !(effects >> k->m->forms.at[k->ins.at[i].form].effect & 1)) continue;
+                if (effects && !(effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)) continue;
                 if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
                 states = rule(k, f, &at, states);
                 if (at.done || k->m->error.code) return k->m->error.code;
@@ -9580,13 +9486,11 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
         && ptx__does(k, at->i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
         effect = PTX__EFFECT_WAIT;
     if (at->report && effect == PTX__EFFECT_READ && open && ptx__is_filled(k, f, at))
-        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                     "shared memory is read while cp.async copies are under way: no "
-                     "cp.async.wait_group or wait_all on some path to here");
+        ptx__fault(k, PTX_E_ASYNC, at->i, "shared memory is read while cp.async copies are under way: no "
+                   "cp.async.wait_group or wait_all on some path to here");
     else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
-        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                     "cp.async.wait_group waits for committed groups only, and on some "
-                     "path to here the copies are not committed");
+        ptx__fault(k, PTX_E_ASYNC, at->i, "cp.async.wait_group waits for committed groups only, and on some "
+                   "path to here the copies are not committed");
     else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
              && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
         ptx__note(k, PTX_ADVICE_RACE, at->i,
@@ -9620,10 +9524,10 @@ static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         if (strstr(ptx__raw_text(k, at->ins), ".cc")) states = PTX__CARRY_SET;
     }
     if (at->report && states & PTX__CARRY_NONE && reads)
-        ptx__fail_at(k, PTX_E_UNDEFINED, at->i, at->ins->site,
-                     "%s reads the carry, and on some path to here no instruction with "
-                     ".cc wrote it, or a call came between",
-                     at->form->row->name);
+        ptx__fault(k, PTX_E_UNDEFINED, at->i,
+                   "%s reads the carry, and on some path to here no instruction with "
+                   ".cc wrote it, or a call came between",
+                   at->form->row->name);
     if ((reads || at->op == PTX_ADD || at->op == PTX_SUB || at->op == PTX_MAD)
         && at->form->asked & PTX_CC & ~PTX__FAMILY)
         return PTX__CARRY_SET | (at->ins->guard ? states : 0u);
@@ -9639,7 +9543,7 @@ static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
 
 /* The class of an instruction's own guard. */
 static unsigned ptx__guard_class(ptx__flow *f, const ptx__ins *ins) {
-    return ins->guard ? PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)))) : 0u;
+    return ins->guard ? PTX__CLASS(*ptx__class_at(f, PTX__PREDICATE(ins->guard))) : 0u;
 }
 /* What keeps threads from instruction i, in its block; and how far they part on the way to it, its own guard
    counted in. */
@@ -9660,8 +9564,7 @@ static uint32_t ptx__array_in(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24 || --*steps <= 0) return 0;
     def = f->def[ptx__slot(f, word)];
     ins = &k->ins.at[def - 1];
-    w = k->words.at + ins->words + ins->results;
-    end = k->words.at + ins->words + ins->count;
+    w = ptx__given(k, ins, &end);
     for (; w < end; w++) {
         uint32_t tag = PTX__TAG(*w);
         if (tag == PTX__W_MEM) return 0; /* loaded */
@@ -9678,8 +9581,8 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
 }
 
 static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    uint32_t bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+    const ptx__form *form = ptx__form_of(k, ins);
+    uint32_t bytes = ptx_type_bytes((ptx_type)form->type);
     if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
     if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
     return bytes ? bytes : 16;
@@ -9714,7 +9617,7 @@ static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, 
 
 static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *x = ptx__shared_operand(k, ins), *w;
     ptx__places *last = &k->m->places.at[PTX__PLACES];
     uint32_t t, guard = 0, b = ptx__block_of(f, i);
@@ -9867,12 +9770,12 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
     uint32_t slot;
     if (depth > 16 || --*steps <= 0) return UINT32_MAX;
     if (PTX__TAG(word) != PTX__W_32) return found;
-    slot = f->base[PTX__W_32] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
     ins = &k->ins.at[f->def[slot] - 1];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+    w = ptx__given(k, ins, &end);
+    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__IS_LONG(*w))
             w += 2;
         else
             found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
@@ -9904,7 +9807,7 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
 
 /* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
 static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
-    unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
+    unsigned effect = ptx__effect_of(k, &k->ins.at[i]);
     if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
     return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
 }
@@ -9940,8 +9843,8 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
     const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
     uint32_t level;
     int steps = PTX__ORIGIN_STEPS;
-    if (k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
-        || k->m->forms.at[k->ins.at[j].form].effect == PTX__EFFECT_COPY)
+    if (ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY
+        || ptx__form_of(k, &k->ins.at[j])->effect == PTX__EFFECT_COPY)
         return 0;
     if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
     if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
@@ -9969,8 +9872,8 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
         if (!ptx__worth_guessing(k, f, store, load)) return 0;
         if (!stores && (!all || k->ins.at[store].guard)) return 0;
     }
-    if (!stores && k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST
-        && (met < 0 || k->m->forms.at[k->ins.at[store].form].effect != PTX__EFFECT_COPY))
+    if (!stores && ptx__form_of(k, &k->ins.at[store])->row->op != PTX_ST
+        && (met < 0 || ptx__form_of(k, &k->ins.at[store])->effect != PTX__EFFECT_COPY))
         return 0;
     if (!stores)
         ptx__note(
@@ -9998,7 +9901,7 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
     for (i = f->block[b].first; i < f->block[b].end; i++) {
         unsigned effect = ptx__race_effect(k, i, stores);
         if (effect == PTX__EFFECT_BARRIER) {
-            far_off = m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
+            far_off = ptx__form_of(k, &k->ins.at[i])->row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
             near_by = 0;
         }
         for (j = 0; effect == against && report && j < 32; j++)
@@ -10080,17 +9983,26 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
 enum { PTX__COPY_AWAY = 1, PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4, PTX__COPY_LANDED = 1 << 20 };
 #define PTX__COPY_PENDING (PTX__COPY_LANDED - PTX__COPY_OPEN)
 
+/* Groups under way: bit 2 the last committed, those above it the ones before, `top` all that are older; bit 1
+   is what no group has yet. */
+static uint32_t ptx__commit_group(uint32_t states, uint32_t top) {
+    const uint32_t all = 2 * top - PTX__COPY_GROUP, groups = states & all;
+    return (states & ~(all | PTX__COPY_OPEN)) | (groups << 1 & all) | (groups & top)
+           | (states & PTX__COPY_OPEN) * (PTX__COPY_GROUP / PTX__COPY_OPEN);
+}
+/* A wait for all but the last `left` groups; `over` where there were others. */
+static uint32_t ptx__wait_groups(uint32_t states, uint32_t top, uint32_t left, uint32_t over) {
+    const uint32_t groups = states & (2 * top - PTX__COPY_GROUP);
+    const uint32_t done = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
+    return (states & ~done) | (done ? over : 0);
+}
+
 static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect, uint32_t states) {
-    uint32_t groups = states & (PTX__COPY_PENDING & ~(uint32_t)PTX__COPY_OPEN), rest = states & ~groups, left;
     switch (effect) {
-    case PTX__EFFECT_COMMIT:
-        groups = (groups << 1 & PTX__COPY_PENDING) | (groups & PTX__COPY_LANDED >> 1);
-        if (states & PTX__COPY_OPEN) groups |= PTX__COPY_GROUP;
-        return groups | (rest & ~(uint32_t)PTX__COPY_OPEN);
-    case PTX__EFFECT_WAIT_GROUPS: /* for all but the last `left` groups */
-        left = k->words.at[k->ins.at[i].words + 1];
-        left = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
-        return (states & ~left) | (left ? (uint32_t)PTX__COPY_LANDED : 0u);
+    case PTX__EFFECT_COMMIT: return ptx__commit_group(states, PTX__COPY_LANDED >> 1);
+    case PTX__EFFECT_WAIT_GROUPS:
+        return ptx__wait_groups(states, PTX__COPY_LANDED >> 1, k->words.at[k->ins.at[i].words + 1],
+                                PTX__COPY_LANDED);
     case PTX__EFFECT_WAIT:
         return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED
                                           : states;
@@ -10103,7 +10015,7 @@ static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect,
 /* What is done at instruction i with the bytes of the copy, in these states: 1 when there is advice. */
 static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t i, uint32_t states) {
     const ptx__ins *ins = &k->ins.at[i];
-    int met, reads = k->m->forms.at[ins->form].effect == PTX__EFFECT_READ;
+    int met, reads = ptx__form_of(k, ins)->effect == PTX__EFFECT_READ;
     if (!(states & (PTX__COPY_PENDING | PTX__COPY_LANDED)) || i == copy) return 0;
     if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
     if (!reads && !(states & PTX__COPY_PENDING)) return 0;
@@ -10538,7 +10450,7 @@ static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     ptx__point at, from;
     for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ADD, PTX_SUB);) {
         const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
-        if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
+        if (!((PTX__FLT | PTX__F16S) >> at.form->type & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
             if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
                 || from.form->key >> 16 != at.form->key >> 16 || from.form->asked & own
@@ -10559,7 +10471,7 @@ static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int
     uint32_t end = which ? ins->count : ins->results, word;
     if (which && *at == 0) {
         *at = ins->results + 1u;
-        if (ins->guard) return PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+        if (ins->guard) return PTX__PREDICATE(ins->guard);
     } else if (*at == 0)
         *at = 1;
     if (ins->kind != PTX__I_PLAIN) return 0;
@@ -10573,7 +10485,7 @@ static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int
             *at += 2;
             if (PTX__TAG(word) < PTX__CLASSES) return word;
         } else if (tag == PTX__W_PRED_NOT)
-            return PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            return PTX__PREDICATE(word);
         else if (tag < PTX__CLASSES)
             return word;
     }
@@ -10617,12 +10529,12 @@ static uint32_t ptx__count_bits(uint32_t x) {
     return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-/* Of a block, for 64 registers at once, a bit each. These stand where post_idom to skip_lane did. */
+/* Of a block, for 32 registers at once, a bit each. These stand where post_idom to skip_group did. */
 typedef struct ptx__live {
-    uint32_t out[2], in[2], written[2], mark, unused;
+    uint32_t out, in, written, mark;
 } ptx__live;
 
-/* Up to 64 registers: from each use back over the blocks, until they are written. `level` and `split` become
+/* Up to 32 registers: from each use back over the blocks, until they are written. `level` and `split` become
    the weight of what is live at the end of each block. */
 static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, uint32_t n) {
     uint32_t *lists = k->m->lists.at, *touched = f->post_order, *stack = f->stack;
@@ -10635,43 +10547,36 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
             uint32_t flags = lists[r - 2 + PTX__AT_FLAGS];
             b = lists[r - 2 + PTX__AT_BLOCK];
             if (!live[b].mark) live[b].mark = 1, touched[count++] = b;
-            if (flags & PTX__LIVE_IN) live[b].in[i / 32] |= 1u << i % 32;
-            if (flags & PTX__WRITTEN) live[b].written[i / 32] |= 1u << i % 32;
+            if (flags & PTX__LIVE_IN) live[b].in |= 1u << i;
+            if (flags & PTX__WRITTEN) live[b].written |= 1u << i;
         }
     for (i = 0; i < count; i++)
-        if (live[touched[i]].in[0] | live[touched[i]].in[1])
+        if (live[touched[i]].in)
             live[touched[i]].mark = 2, stack[depth++] = touched[i];
     while (depth) {
-        uint32_t low, high;
         b = stack[--depth];
         live[b].mark = 1;
-        low = live[b].in[0];
-        high = live[b].in[1];
         for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-            uint32_t from = f->pred[j], more_low, more_high;
+            uint32_t from = f->pred[j], more;
             ptx__live *l = &live[from];
-            more_low = low & ~l->out[0];
-            more_high = high & ~l->out[1];
-            if (!(more_low | more_high)) continue;
+            more = live[b].in & ~l->out;
+            if (!more) continue;
             if (!l->mark) l->mark = 1, touched[count++] = from;
-            l->out[0] |= more_low;
-            l->out[1] |= more_high;
-            more_low &= ~(l->written[0] | l->in[0]);
-            more_high &= ~(l->written[1] | l->in[1]);
-            if (!(more_low | more_high)) continue;
-            l->in[0] |= more_low;
-            l->in[1] |= more_high;
+            l->out |= more;
+            more &= ~(l->written | l->in);
+            if (!more) continue;
+            l->in |= more;
             if (l->mark == 1) l->mark = 2, stack[depth++] = from;
         }
     }
     for (i = 0; i < n; i++)
         for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT])
-            if (live[lists[r - 2 + PTX__AT_BLOCK]].out[i / 32] >> i % 32 & 1)
+            if (live[lists[r - 2 + PTX__AT_BLOCK]].out >> i & 1)
                 lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
     for (i = 0; i < count; i++) {
         ptx__live *l = &live[touched[i]];
-        uint32_t bits = ptx__count_bits(l->out[0]) + ptx__count_bits(l->out[1]);
+        uint32_t bits = ptx__count_bits(l->out);
         f->level[touched[i]] += bits * (uint32_t)weight;
         f->split[touched[i]] += bits * (uint32_t)(weight >> 32);
         memset(l, 0, sizeof *l);
@@ -10681,12 +10586,12 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
 /* What is live at the ends of blocks. Only registers that are read in other blocks than their own count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, n = 0, *r, chunk[64];
+    uint32_t b, i, at, word, n = 0, *r, chunk[32];
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
     for (i = 0; i < registers; i++) f->wanted[i] = f->reads[i] != 0;
     for (b = 0; b <= f->blocks; b++) {
-        memset(f->post_idom + 8 * (size_t)b, 0, sizeof(ptx__live));
+        memset(f->post_idom + 4 * (size_t)b, 0, sizeof(ptx__live));
         f->level[b] = f->split[b] = f->post_number[b] = 0;
     }
     for (b = 0; b < f->blocks; b++)
@@ -10704,7 +10609,7 @@ static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
         for (i = 0; i < k->registers[word]; i++) {
             if (f->wanted[f->base[word] + i] < 2) continue;
             chunk[n++] = PTX__WORD(word, i);
-            if (n == 64) ptx__live_chunk(k, f, chunk, n), n = 0;
+            if (n == 32) ptx__live_chunk(k, f, chunk, n), n = 0;
         }
         if (n) ptx__live_chunk(k, f, chunk, n), n = 0;
     }
@@ -10792,7 +10697,7 @@ static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const pt
 static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
     uint32_t at, word;
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-        if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
+        if (PTX__TAG(word) == PTX__W_32) f->wanted[ptx__slot(f, word)] = 2 * id + 1;
     for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
         uint32_t *mark = &f->wanted[ptx__slot(f, word)];
         if (*mark == 2 * id) return 0;
@@ -10802,17 +10707,11 @@ static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins,
 }
 
 static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned effect, uint32_t states) {
-    const uint32_t *w = k->words.at + ins->words;
-    uint32_t groups = states & PTX__MMA_GROUPS, rest = states & ~PTX__MMA_GROUPS, done;
     switch (effect) {
     case PTX__EFFECT_MMA_FENCE: return states & ~(uint32_t)PTX__MMA_UNFENCED;
-    case PTX__EFFECT_MMA_COMMIT:
-        groups = ((groups << 1) & PTX__MMA_GROUPS) | (groups & (PTX__MMA_GROUP << 7));
-        if (states & PTX__MMA_ISSUED) groups |= PTX__MMA_GROUP;
-        return groups | (rest & ~(uint32_t)PTX__MMA_ISSUED);
-    case PTX__EFFECT_MMA_WAIT: /* for all but the last w[1] groups */
-        done = groups & ~(((uint32_t)PTX__MMA_GROUP << (w[1] & 7)) - PTX__MMA_GROUP);
-        return (states & ~done) | (done ? (uint32_t)PTX__MMA_NONE : 0u);
+    case PTX__EFFECT_MMA_COMMIT: return ptx__commit_group(states, PTX__MMA_GROUP << 7);
+    case PTX__EFFECT_MMA_WAIT:
+        return ptx__wait_groups(states, PTX__MMA_GROUP << 7, k->words.at[ins->words + 1], PTX__MMA_NONE);
     default: return states;
     }
 }
@@ -10822,19 +10721,18 @@ static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint3
     unsigned touch = ptx__mma_touch(k, f, at->ins, *at->about);
     if (at->effect != PTX__EFFECT_MMA) {
         if (touch && touch != 6 && states & PTX__MMA_OPEN && at->report)
-            ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                         "a sum of wgmma is %s here while the product may be under way: no "
-                         "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                         "here",
-                         touch & 4 ? "set" : "read");
+            ptx__fault(k, PTX_E_ASYNC, at->i,
+                       "a sum of wgmma is %s here while the product may be under way: no "
+                       "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                       "here",
+                       touch & 4 ? "set" : "read");
         if (touch & 4) states |= PTX__MMA_UNFENCED;
         return ptx__mma_step(k, at->ins, at->effect, states);
     }
     if (!(touch & 4)) return states;
     if (states & PTX__MMA_UNFENCED && at->report)
-        ptx__fail_at(k, PTX_E_FENCE, at->i, at->ins->site,
-                     "wgmma works on registers that may have been written since the "
-                     "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+        ptx__fault(k, PTX_E_FENCE, at->i, "wgmma works on registers that may have been written since the "
+                   "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
     return (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
 }
 
@@ -10844,13 +10742,12 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
     for (i = 0; i < registers; i++) f->wanted[i] = 0;
     for (i = 0; i < k->ins.count && id < 32; i++) {
         const ptx__ins *ins = &k->ins.at[i];
-        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].effect != PTX__EFFECT_MMA) continue;
+        if (ptx__effect_of(k, ins) != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
         if (!word || f->wanted[ptx__slot(f, word)]) continue;
         if (!ptx__mma_mark(k, f, ins, ++id))
-            return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
-                                "one variable is given for two sums of this wgmma");
+            return ptx__fault(k, PTX_E_ARGUMENT, i, "one variable is given for two sums of this wgmma");
         if (ptx__follow(k, f, PTX__MMA_NONE | PTX__MMA_UNFENCED, ptx__set_rule, 0, &id))
             return k->m->error.code;
     }
@@ -10897,10 +10794,10 @@ static const ptx__known ptx__known_nothing = {0, 0, 1, 0};
 /* What an instruction makes of what it is given. */
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const ptx__form *form = ptx__form_of(k, ins);
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     ptx__known v[3], nothing = {0, 0, 1, 0};
-    unsigned n = 0, op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff), src = type;
+    unsigned n = 0, op = form->row->op, type = form->type, src = type;
     ptx_mods mods = form->asked & ~PTX__FAMILY;
     char kind = ptx__fact(type)->kind;
     if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
@@ -10918,10 +10815,10 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     }
     if ((kind != 'u' && kind != 's' && kind != 'b') || mods & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
         return nothing;
-    if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
+    if (op == PTX_CVT) src = form->src;
     for (; w < end && n < 3; n++) {
         v[n] = ptx__know(k, f, w, budget);
-        w += PTX__IS_NUMBER(*w) ? 3 : 1;
+        w = ptx__behind(w);
         /* a small number is meant as its type says, when it becomes a wider one */
         if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
             && ptx__fact(src)->bits == 32)
@@ -10970,7 +10867,7 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
     } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
         kept = &k->m->known[*w % PTX__KNOWN];
         if (kept->of == *w) return *kept;
-        slot = f->base[tag] + PTX__INDEX(*w);
+        slot = ptx__slot(f, *w);
         if (!f->def[slot] || f->sets[slot]) return v;
         v = ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
         v.of = *w;
@@ -10994,13 +10891,13 @@ static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word
         if (--*budget <= 0) return 1;
         ins = &k->ins.at[f->def[slot] - 1];
         w = k->words.at + ins->words + ins->results;
-        switch (k->m->forms.at[ins->form].row->op) {
+        switch (ptx__form_of(k, ins)->row->op) {
         case PTX_MAD: /* what is multiplied is no address */
-            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
-            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+            w = ptx__behind(w);
+            w = ptx__behind(w);
             break;
         case PTX_ADD:
-            if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 3;
+            if (PTX__IS_NUMBER(*w)) w += 3;
             else if (ptx__may_begin(k, f, w[1], budget))
                 return 1;
             break;
@@ -11018,12 +10915,12 @@ static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word
 /* Alignment and size in bytes of what an operand of that letter points to. */
 static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
                         uint32_t *bytes) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const ptx__form *form = ptx__form_of(k, ins);
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     *align = *bytes = 1;
     if (letter == 'm') {
         if (!form->row->types) return; /* tensormap.replace, wmma ... */
-        *bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+        *bytes = ptx_type_bytes((ptx_type)form->type);
         if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
         if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
         if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
@@ -11099,7 +10996,7 @@ static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word,
 /* Advice on an access at tid times less than it needs, where whole warps come. */
 static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     int budget = 24;
     uint64_t step;
     if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || ptx__class_of(f, word) != PTX__CLASS_LANE
@@ -11108,9 +11005,9 @@ static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     step = ptx__lane_step(k, f, word, &budget);
     if (step & (align - 1))
         ptx__note(k, PTX_ADVICE_ALIGN, i,
-                  "%.*s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
+                  "%.150s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
                   "bytes apart",
-                  (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+                  k->m->chars.at + form->text,
                   align, (unsigned long long)step);
 }
 
@@ -11184,10 +11081,10 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
     return 0;
 }
 
-/* The same of an access that is not of the symbol's space. */
-static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
+/* An access that is not of the symbol's space. turned: what made it generic, or mapped it, + 1 */
+static ptx_code ptx__verify_space(ptx_kernel *k, uint32_t i, uint32_t symbol, uint32_t turned) {
+    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
+    const uint32_t tag = PTX__TAG(symbol);
     const ptx__ins *by = turned ? &k->ins.at[turned - 1] : NULL;
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY, local = PTX__M_LOCAL & ~PTX__FAMILY;
     ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
@@ -11195,7 +11092,7 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
     if (tag == PTX__W_PARAM && space & (shared | local))
         what = "goes to what a parameter of global memory points to";
-    else if (by && k->m->forms.at[by->form].row->op == PTX_MAPA) {
+    else if (by && ptx__form_of(k, by)->row->op == PTX_MAPA) {
         if (!(space & PTX__M_SHARED & ~PTX__FAMILY)) return PTX_E_NONE;
         what = "is for this block's memory, and ptx_mapa leads to another's, at ", site = by->site;
         rest = ": keep its space, PTX_SHARED_CLUSTER";
@@ -11209,9 +11106,9 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     } else if (tag == PTX__W_GLOBAL && space & (shared | local))
         what = "goes to a variable of the module";
     if (!what) return PTX_E_NONE;
-    return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s %s%s%s",
-                        (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
-                        what, site, rest);
+    return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s %s%s%s",
+                      k->m->chars.at + form->text,
+                      what, site, rest);
 }
 
 /* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
@@ -11255,10 +11152,10 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     }
     f->array = 0;
     if (!beyond) return PTX_E_NONE;
-    return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                        "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
-                        t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
-                        k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
+    return ptx__fault(k, PTX_E_ADDRESS, i,
+                      "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
+                      t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
+                      k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
 }
 
 /* -- how far --
@@ -11269,14 +11166,9 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 
 /* The variable that a register is a copy of, or itself. */
 static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0, from;
-    const ptx__ins *ins;
-    if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV)
-        return word;
-    from = k->words.at[ins->words + 1];
-    return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
+    ptx__point at;
+    if (PTX__TAG(word) != PTX__W_32 || !ptx__made_by(k, f, word, &at) || at.op != PTX_MOV) return word;
+    return PTX__TAG(*at.w) == PTX__W_32 && f->sets[ptx__slot(f, *at.w)] ? *at.w : word;
 }
 /* Whether it is made of that part, or of too much to say. */
 static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
@@ -11290,9 +11182,9 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
     slot = f->base[tag] + PTX__INDEX(word);
     if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
     ins = &k->ins.at[f->def[slot] - 1];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+    w = ptx__given(k, ins, &end);
+    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__IS_LONG(*w))
             w += 2;
         else if (ptx__made_of(k, f, *w, part, depth + 1, budget))
             return 1;
@@ -11301,7 +11193,7 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
 /* The comparison with a number that a condition is: its operands, NULL for any other. */
 static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     return ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2]
                    && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]
                ? w
@@ -11309,11 +11201,11 @@ static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
 }
 /* What such a one, true or not, leaves of its first operand. */
 #define PTX__VAGUE (PTX__ANY_NUMBER - 1)
-static uint64_t ptx__left(const char *how, uint64_t n, int truth) {
-    if (truth && how[0] == 'l') return n - (how[1] == 't');
-    if (!truth && how[0] == 'g') return n - (how[1] == 'e');
-    if (truth && how[0] == 'e') return n;
-    return how[0] == 'l' || how[0] == 'g' || how[0] == 'e' ? PTX__ANY_NUMBER : PTX__VAGUE; /* the other end */
+static uint64_t ptx__left(const ptx__form *form, uint64_t n, int truth) {
+    unsigned how = ptx__compares(form);
+    if (how == (PTX__LESS | PTX__MORE)) return PTX__VAGUE;
+    if (!truth) how ^= PTX__LESS | PTX__EQUAL | PTX__MORE;
+    return how & PTX__MORE ? PTX__ANY_NUMBER : n - !(how & PTX__EQUAL); /* the other end, or this */
 }
 /* The condition that is on the way from one block to that which it dominates: NULL for none. */
 static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, uint32_t from, uint32_t to,
@@ -11323,10 +11215,10 @@ static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, u
         || f->block[from].next[0] == f->block[from].next[1])
         return NULL;
     *truth = (f->block[from].next[1] == to + 1) == (PTX__TAG(last->guard) == PTX__W_PRED);
-    return &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+    return &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
 }
 static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
-    return ptx__left(k->m->chars.at + k->m->forms.at[ins->form].text + 5, w[2], truth);
+    return ptx__left(ptx__form_of(k, ins), w[2], truth);
 }
 /* Whether any condition leaves less of numbers where that block is reached. The last is kept. */
 static const ptx__limits *ptx__limits_of(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
@@ -11383,23 +11275,23 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
                              int depth);
 static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
                              int depth) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const ptx__form *form = ptx__form_of(k, ins);
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
     unsigned n = 0, op = form->row->op,
-             kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
+             kind = (unsigned char)ptx__fact(form->type)->kind;
     int numbers = 0;
     if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
         || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY
         || !(ptx__passes_on(op) || op == PTX_REM || op == PTX_MIN))
         return PTX__ANY_NUMBER;
     for (; w < end && n < 3; n++) {
-        int number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64;
+        int number = PTX__IS_NUMBER(*w);
         numbers |= number << n;
         v[n] = ptx__most_in(k, f, w, a, depth + 1);
         if (v[n] == PTX__ANY_NUMBER && op != PTX_AND && op != PTX_REM && op != PTX_MIN)
             return PTX__ANY_NUMBER;
-        w += number || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1;
+        w = ptx__behind(w);
     }
     low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
     switch (op) {
@@ -11435,7 +11327,7 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
         return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
     }
     if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10 || --a->budget <= 0) return PTX__ANY_NUMBER;
-    slot = f->base[tag] + PTX__INDEX(*w);
+    slot = ptx__slot(f, *w);
     if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
     copied = ptx__copied(k, f, *w);
     if (tag == PTX__W_32) most = ptx__most_left(k, f, *w, a->b, a->strict, &vague);
@@ -11446,7 +11338,7 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
     }
     if (most < UINT32_MAX) { /* of a counter, what its steps come to */
         uint32_t head = 0;
-        const ptx__ins *made = &k->ins.at[f->def[f->base[PTX__W_32] + PTX__INDEX(copied)] - 1];
+        const ptx__ins *made = &k->ins.at[f->def[ptx__slot(f, copied)] - 1];
         int64_t by = ptx__round_step(k, f, *w, &head, &budget);
         budget = 12;
         if (by > 0 && made->kind == PTX__I_PLAIN) {
@@ -11514,7 +11406,7 @@ static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t
 
 /* Advice on an access in a loop that moves by less than it needs from round to round. */
 static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
     int budget = 24;
     uint32_t head = UINT32_MAX, b = ptx__block_of(f, i), at;
     int64_t step;
@@ -11524,8 +11416,9 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     at = ptx__block_of(f, head);
     if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
     ptx__note(k, PTX_ADVICE_ALIGN, i,
-              "%.*s needs an address aligned to %u bytes, and from one round to the next this moves by %lld",
-              (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text, align,
+              "%.150s needs an address aligned to %u bytes, and from one round to the next this moves by "
+              "%lld",
+              k->m->chars.at + form->text, align,
               (long long)step);
 }
 
@@ -11595,10 +11488,9 @@ static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const ui
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const char *array;
     const char *text = k->m->chars.at + form->text;
-    int length = (int)(form->text_length < 150 ? form->text_length : 150);
     ptx__known v;
     const ptx__symbol *s;
     uint32_t align, bytes, own, has;
@@ -11611,9 +11503,11 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         v = ptx__know(k, f, w, &budget);
     }
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
-    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
-        return k->m->error.code;
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, array);
+    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm') {
+        uint32_t turned, symbol = ptx__base_of(k, f, w[0], &turned);
+        if (ptx__verify_space(k, i, symbol, turned)) return k->m->error.code;
+    }
     if (!v.symbol && f->advising < 2) return PTX_E_NONE;
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
@@ -11623,23 +11517,19 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
                   (uint32_t)v.step);
     if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
-        ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
-        ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-        if ((PTX__TAG(v.symbol) == PTX__W_LOCAL && space != (PTX__M_LOCAL & ~PTX__FAMILY))
-            || (PTX__TAG(v.symbol) == PTX__W_SHARED && !(space & shared)))
-            return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                                "%.*s goes to an array in %s space: ptx_cvta makes a generic address of it",
-                                length, text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
-    }
+    if (letter == 'm' && (form->row->op == PTX_LD || form->row->op == PTX_ST)
+        && (PTX__TAG(v.symbol) == PTX__W_LOCAL || PTX__TAG(v.symbol) == PTX__W_SHARED)
+        && ptx__verify_space(k, i, v.symbol, 0))
+        return k->m->error.code;
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
             ptx__note(
                 k, PTX_ADVICE_ALIGN, i,
-                "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                "%.150s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong "
+                "where "
                 "that is the start of an allocation",
-                length, text, align, (long long)offset);
+                text, align, (long long)offset);
         return PTX_E_NONE;
     }
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
@@ -11654,28 +11544,29 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
             has = has ? has * ptx_type_bytes((ptx_type)s->type) : PTX__DYNAMIC_MOST;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
-                            (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+        return ptx__fault(k, PTX_E_ADDRESS, i,
+                          "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
+                          (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
     if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
-        return ptx__fail_at(
-            k, PTX_E_ALIGN, i, ins->site,
-            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
-            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+        return ptx__fault(
+            k, PTX_E_ALIGN, i,
+            "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+            text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
     if (own < align && !v.step)
-        return ptx__fail_at(
-            k, PTX_E_ALIGN, i, ins->site,
-            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+        return ptx__fault(
+            k, PTX_E_ALIGN, i,
+            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
             "alignment",
-            length, text, align, array, own);
+            text, align, array, own);
     if (own < align && v.step >= align && f->advising == 2)
         ptx__note(
             k, PTX_ADVICE_ALIGN, i,
-            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
-            length, text, align, array, own);
+            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that "
+            "alignment",
+            text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -11691,9 +11582,8 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = &k->m->forms.at[ins->form];
-            const uint32_t *w = k->words.at + ins->words + ins->results;
-            const uint32_t *end = k->words.at + ins->words + ins->count;
+            const ptx__form *form = ptx__form_of(k, ins);
+            const uint32_t *end, *w = ptx__given(k, ins, &end);
             const char *p;
             if (!form->reach || ins->kind != PTX__I_PLAIN) continue;
             if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
@@ -11705,12 +11595,11 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
                     p += *p != 0;
                     continue;
                 }
-                if (tag == PTX__W_MEM) { /* of a parameter's own place nothing is asked */
-                    if (PTX__TAG(w[1]) != PTX__W_PARAM && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
-                        return k->m->error.code;
-                    w += 3;
-                } else
-                    w += tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64 ? 3 : 1;
+                /* of a parameter's own place nothing is asked */
+                if (tag == PTX__W_MEM && PTX__TAG(w[1]) != PTX__W_PARAM
+                    && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
+                    return k->m->error.code;
+                w = ptx__behind(w);
                 p += *p != 0;
             }
         }
@@ -11729,13 +11618,13 @@ static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)
    offset behind it. NULL: there is none. */
 static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
-    const char *slot = k->m->chars.at + k->m->forms.at[ins->form].slots;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
+    const char *slot = k->m->chars.at + ptx__form_of(k, ins)->slots;
     for (; w < end; slot += *slot != 0) {
         uint32_t tag = PTX__TAG(*w);
         while (*slot == '}' || *slot == ']') slot++;
         if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
-        w += tag == PTX__W_MEM || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+        w = ptx__behind(w);
     }
     return NULL;
 }
@@ -11786,8 +11675,8 @@ static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     }
     for (w = 0; w < (threads + 31) / 32; w++) come += all[w] ? 32 : 0;
     if (come >= wanted) return PTX_E_NONE;
-    return ptx__fail_at(
-        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+    return ptx__fault(
+        k, PTX_E_DIVERGENT, i,
         "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
         (unsigned)which, (unsigned)wanted, come);
 }
@@ -11834,27 +11723,14 @@ static const char *ptx__raw_lost(const ptx_kernel *k, const char *text) {
     return NULL;
 }
 static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
-    uint32_t b, i = from + 1, way, depth = 0, *seen = f->skip_lane, *stack = f->stack;
-    for (b = 0; b < f->blocks; b++) seen[b] = 0;
-    b = ptx__block_of(f, from);
-    for (;;) {
-        for (; i < f->block[b].end; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                return ptx__fail_at(
-                    k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
-                    "%s is for threads together, and some may have left by the text at %s: use "
-                    "ptx_guard with ptx_ret or ptx_exit, and not before this",
-                    k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[from].site);
-        for (way = 0; way < 2; way++) {
-            uint32_t to = f->block[b].next[way];
-            if (!to || seen[to - 1]) continue;
-            seen[to - 1] = 1;
-            stack[depth++] = to - 1;
-        }
-        if (!depth) return PTX_E_NONE;
-        b = stack[--depth];
-        i = f->block[b].first;
-    }
+    uint32_t i;
+    memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
+    i = ptx__together_behind(k, f, from);
+    if (!i) return PTX_E_NONE;
+    return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
+                      "%s is for threads together, and some may have left by the text at %s: use ptx_guard "
+                      "with ptx_ret or ptx_exit, and not before this",
+                      ptx__form_of(k, &k->ins.at[i - 1])->row->name, k->ins.at[from].site);
 }
 
 /* For how many blocks tcgen05 is: what is asked for, or what it is else; 0 of what has it not. */
@@ -11867,7 +11743,6 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
                                 uint32_t *counted) {
     const ptx__form *form = at->form;
     const uint32_t i = at->i;
-    const char *site = at->ins->site;
     uint64_t number, size;
     uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
@@ -11884,10 +11759,10 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         if (PTX__IS_NUMBER(rank[-1])) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
-            return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                                "mapa leads to block %u of a cluster of %u: they are counted from 0",
-                                (unsigned)number, blocks);
-        blocks = k->function ? 0 : k->cluster[0] * k->cluster[1] * k->cluster[2];
+            return ptx__fault(k, PTX_E_RANGE, i,
+                              "mapa leads to block %u of a cluster of %u: they are counted from 0",
+                              (unsigned)number, blocks);
+        blocks = k->function ? 0 : ptx__blocks_of(k);
         for (f->rank = 1; f->rank <= blocks; f->rank++) {
             uint32_t lanes[32];
             int good = PTX__VALUE_STEPS;
@@ -11895,8 +11770,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             if (good && number >= blocks
                 && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
                 && lanes[0] & 1)
-                return ptx__fail_at(
-                    k, PTX_E_RANGE, i, site,
+                return ptx__fault(
+                    k, PTX_E_RANGE, i,
                     "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
                     "division by that",
                     f->rank - 1, (unsigned)number, blocks);
@@ -11907,9 +11782,9 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         && (ptx__number_in(k, f, i, 'A', &size)
             || ptx__number_in(k, f, i, 'B', &size))
         && number > size)
-        return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                            "cp.async of %u bytes is to take %u of them from memory: no more than there are",
-                            (unsigned)size, (unsigned)number);
+        return ptx__fault(k, PTX_E_RANGE, i,
+                          "cp.async of %u bytes is to take %u of them from memory: no more than there are",
+                          (unsigned)size, (unsigned)number);
     letter = strpbrk(form->operands, "CFGMT") ? "CFGMT" : ""; /* most have none */
     for (; *letter; letter++) { /* a number in a register, against the slot's limits */
         const ptx__slot_limit *limit = ptx__slot_limits;
@@ -11917,22 +11792,22 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
         while (limit->letter != *letter) limit++;
         if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
-            return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
-                                at->name, (long long)number, limit->what);
+            return ptx__fault(k, PTX_E_RANGE, i, "%s is given %lld where it takes %s",
+                              at->name, (long long)number, limit->what);
     }
     if (blocks && blocks < 16 && ptx__multicasts(form) && ptx__number_in(k, f, i, 'h', &number)
         && (number & 0xffff) >> blocks)
-        return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                            "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
-                            (unsigned)(number & 0xffff), blocks);
+        return ptx__fault(k, PTX_E_RANGE, i,
+                          "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
+                          (unsigned)(number & 0xffff), blocks);
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
     if (group && at->says & PTX__SAYS(TCGEN05)) {
         if (!*pair) *pair = i + 1;
-        if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
-            return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
-                                "tcgen05 for another number of blocks than at %s: all of a kernel say "
-                                "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
-                                k->ins.at[*pair - 1].site);
+        if (group != ptx__cta_group(ptx__form_of(k, &k->ins.at[*pair - 1])))
+            return ptx__fault(k, PTX_E_MODIFIER, i,
+                              "tcgen05 for another number of blocks than at %s: all of a kernel say "
+                              "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
+                              k->ins.at[*pair - 1].site);
     }
     return PTX_E_NONE;
 }
@@ -11946,10 +11821,10 @@ static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *
         for (j = 0; j < count; j++)
             if (open >> j & 1
                 && at->about[j] + 1 == f->def[ptx__slot(f, word)]) {
-                ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                             "what the tcgen05.ld at %s loads may not have come yet: put "
-                             "PTX_TCGEN05_WAIT_LD between",
-                             k->ins.at[at->about[j]].site);
+                ptx__fault(k, PTX_E_ASYNC, at->i,
+                           "what the tcgen05.ld at %s loads may not have come yet: put "
+                           "PTX_TCGEN05_WAIT_LD between",
+                           k->ins.at[at->about[j]].site);
                 return 0;
             }
     if (at->op == PTX_TCGEN05_WAIT_LD || at->opaque) open = 0;
@@ -11965,7 +11840,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
+            if (!(ptx__form_of(k, &k->ins.at[i])->seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
             if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
             if (at.says & PTX__SAYS(TCGEN05_LD) && *count < 32) loads[(*count)++] = i;
@@ -12006,8 +11881,8 @@ static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, 
     }
     for (g = 0; g < threads / 128; g++) sum += 128 * (group[g] ? group[g] : cap);
     if (sum <= cap * threads || !last) return PTX_E_NONE;
-    return ptx__fail_at(
-        k, PTX_E_REGISTER_CAP, last, k->ins.at[last].site,
+    return ptx__fault(
+        k, PTX_E_REGISTER_CAP, last,
         "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
         "of %u): setmaxnreg.inc waits for ever; let others give up more by setmaxnreg.dec",
         sum, cap * threads, threads, cap);
@@ -12023,8 +11898,8 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t thr
         if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > most) most = n;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) > most)
-            return ptx__fail_at(
-                k, PTX_E_REGISTER_CAP, at.i, at.ins->site,
+            return ptx__fault(
+                k, PTX_E_REGISTER_CAP, at.i,
                 "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
     return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
 }
@@ -12058,8 +11933,8 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_INC || at.op == PTX_SETMAXNREG_DEC)
-            return ptx__fail_at(
-                k, PTX_E_REGISTER_CAP, at.i, at.ins->site,
+            return ptx__fault(
+                k, PTX_E_REGISTER_CAP, at.i,
                 "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
                 "or ptx_launch_bounds with a number of blocks",
                 at.name);
@@ -12115,8 +11990,8 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
 static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
     ptx__point x, y, from;
     const uint32_t *w;
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(a)), &x)
-        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(b)), &y))
+    if (!ptx__made_by(k, f, PTX__PREDICATE(a), &x)
+        || !ptx__made_by(k, f, PTX__PREDICATE(b), &y))
         return 0;
     if (x.i == y.i) return 1;
     if (x.form != y.form || x.ins->count != y.ins->count || x.ins->guard || y.ins->guard || x.op != PTX_SETP
@@ -12195,7 +12070,7 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     const uint32_t *w, *end;
     uint32_t slot, set;
     ptx__point at;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
     slot = ptx__slot(f, word);
     set = f->sets[slot];
@@ -12203,9 +12078,9 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
     if (depth > 4 || (at.op != PTX_MOV && at.op != PTX_SETP && at.op != PTX_SELP)) return 0;
     for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
-        w = k->words.at + ins->words + ins->results;
-        for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-            if (PTX__TAG(*w) == PTX__W_MEM || PTX__IS_NUMBER(*w))
+        w = ptx__given(k, ins, &end);
+        for (; ins->kind == PTX__I_PLAIN && w < end; w++)
+            if (PTX__IS_LONG(*w))
                 w += 2;
             else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
                 return 1;
@@ -12497,7 +12372,7 @@ static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
-    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], about[2] = {0, UINT32_MAX};
+    uint32_t t, lanes[32], threads = ptx__threads_of(k), about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
     int steps = PTX__ORIGIN_STEPS;
     uint32_t last = UINT32_MAX; /* the block of the arrival before, if nothing is waited for in between */
@@ -12676,7 +12551,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         ptx__advise_stale(k, f, at);
         ptx__advise_wait(k, f, at,
                          PTX__TAG(made) != PTX__W_PRED
-                             || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
+                             || f->wanted[ptx__slot(f, PTX__PREDICATE(made))]);
         array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
         for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
             made =
@@ -12746,16 +12621,16 @@ static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t
     uint32_t tag = PTX__TAG(*w), word = *w;
     if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
     if (tag == PTX__W_SHARED) return PTX__ARRAY_STEP * (PTX__INDEX(word) + 1);
-    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) return *good = 0, 0u;
-    now += 2 * (f->base[PTX__TAG(word)] + PTX__INDEX(word));
+    now += 2 * (ptx__slot(f, word));
     if (!now[0]) *good = 0;
     return tag == PTX__W_PRED_NOT ? !now[1] : now[1];
 }
 /* Do instruction i. sure: 0 in an arm that may not be the one */
 static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, uint32_t i, int sure) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w;
     uint64_t v[3] = {0, 0, 0}, r = 0;
     int good = ins->results == 1 && ptx__can_compute(form), guarded = 1;
@@ -12764,12 +12639,12 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
     if (ins->guard && !ptx__now(f, now, &ins->guard, &guarded) && guarded) return;
     for (w += ins->results; w < end && n < 3 && good; n++) {
         v[n] = ptx__now(f, now, w, &good);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w = ptx__behind(w);
     }
-    if (good) r = ptx__compute(k, form, PTX__TAG(*made), v, &good);
+    if (good) r = ptx__compute(form, PTX__TAG(*made), v, &good);
     for (n = 0; n < ins->results; n++) {
         if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
-        slot = f->base[PTX__TAG(made[n])] + PTX__INDEX(made[n]);
+        slot = ptx__slot(f, made[n]);
         now[2 * slot] = good && guarded && (sure || !f->sets[slot]);
         now[2 * slot + 1] = (uint32_t)r;
     }
@@ -12805,7 +12680,7 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *b
         if (!next[0] && !next[1]) return;
         way = !next[0];
         if (next[0] && next[1] && last->guard) {
-            uint32_t slot = f->base[PTX__W_PRED] + PTX__INDEX(last->guard);
+            uint32_t slot = ptx__slot(f, PTX__PREDICATE(last->guard));
             ptx__point made;
             good = 1;
             way = (uint32_t)ptx__now(f, now, &last->guard, &good) != 0;
@@ -12830,7 +12705,7 @@ static void ptx__play_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds 
     if (parity) ptx__play(k, f, i, ptx__mbarrier_of(k, i), parity, rounds);
 }
 static int ptx__arrives(const ptx__point *at) {
-    return (strstr(at->name, "arrive") && !ptx__is_bar(at)) || strncmp(at->name, "tcgen05.commit", 14) == 0;
+    return (at->says & PTX__SAYS(ARRIVE) && !ptx__is_bar(at)) || at->says & PTX__SAYS(TCGEN05_COMMIT);
 }
 /* The next arrival at the mbarrier of instruction i; or, with `all`, what else makes its phases. 0: there is
    none */
@@ -13017,7 +12892,7 @@ static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
         if (at.effect == PTX__EFFECT_BULK_IN && f->block[ptx__block_of(f, at.i)].order)
             ptx__advise_places_of_copy(k, f, at.i);
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
-        if (ptx__is_wait(&at) && strstr(at.name, "parity") && f->block[ptx__block_of(f, at.i)].order)
+        if (ptx__is_wait(&at) && at.says & PTX__SAYS(PARITY) && f->block[ptx__block_of(f, at.i)].order)
             ptx__advise_round(k, f, at.i);
 }
 
@@ -13226,7 +13101,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
                    : states & ~PTX__CLUSTER_RELAXED;
     if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
     if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (((strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+        && (((at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
              && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
             || (at->effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at->form))))
         ptx__note(k, PTX_ADVICE_ORDER, i,
@@ -13334,7 +13209,7 @@ static void ptx__advise_multicast(ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
     if (ptx__sm(k) >= 90 && !k->function) {
-        uint32_t stores = 1, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+        uint32_t stores = 1, blocks = ptx__blocks_of(k);
         ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
@@ -13378,7 +13253,7 @@ static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static int ptx__look_commit(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)k, (void)f, (void)about;
-    return strncmp(at->name, "tcgen05.commit", 14) == 0 ? 2 : 0;
+    return at->says & PTX__SAYS(TCGEN05_COMMIT) ? 2 : 0;
 }
 /* about: the op that is sought; one that ends the way, or whether a barrier of the block does */
 static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
@@ -13388,15 +13263,14 @@ static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
 }
 /* A load of the sums of a product, before it is waited for. about: their address */
 static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
-    (void)f;
+    (void)k, (void)f;
     if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
-    if (strncmp(at->name, "tcgen05.ld", 10) != 0) return 0;
-    return (PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w) == about[0] ? 2 : 0;
+    if (!(at->says & PTX__SAYS(TCGEN05_LD))) return 0;
+    return at->w[PTX__TAG(*at->w) == PTX__W_MEM] == about[0] ? 2 : 0;
 }
 static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
-    const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
+    const uint32_t *w = at->w;
+    const uint32_t threads = ptx__threads_of(k);
     uint32_t about[2];
     int waited = 0;
     ptx__point wait;
@@ -13414,7 +13288,7 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
             "the block has said at %s that it takes no more tensor memory: that comes behind the "
             "last of it");
     about[0] = PTX_TCGEN05_DEALLOC, about[1] = 1;
-    if (strncmp(at->name, "tcgen05.ld", 10) == 0 && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
+    if (at->says & PTX__SAYS(TCGEN05_LD) && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
         ptx__seek_and_note(
             k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
             "other warps may still be loading, at %s, from what is given back here: a barrier of "
@@ -13714,7 +13588,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
                           uint32_t mark, int depth) {
     ptx__point at;
     const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
@@ -13755,7 +13629,7 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
                 out++;
                 if (end > last) last = end;
                 if (!k->ins.at[end].guard
-                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[end].guard)), inside,
+                    || !ptx__invariant(k, f, PTX__PREDICATE(k->ins.at[end].guard), inside,
                                        head + 1, 0))
                     changes |= 1;
             }
@@ -13785,8 +13659,8 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
     for (x = w; x < k->words.at + k->ins.at[i].words + k->ins.at[i].count && PTX__TAG(*x) != PTX__W_MEM;) x++;
     if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
     address = x[1];
-    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
-    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
+    made = &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
+    if (ptx__form_of(k, made)->row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
         return 0;
     if (k->words.at[made->words + made->results] != w[0]
         && k->words.at[made->words + made->count - 1] != w[0])
@@ -13859,8 +13733,8 @@ static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *addres
 }
 /* A fence that other blocks see. */
 static int ptx__is_fence(const ptx__point *at) {
-    return (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
-           && !strstr(at->name, "proxy") && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
+    return at->says & PTX__SAYS_FENCE && !strstr(at->name, "proxy")
+           && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
 }
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
@@ -13997,7 +13871,7 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
     ptx__point at;
     if (!place || !(taken->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || k->function) return;
     if (!ptx__number(k, f, w, number)) return;
-    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    w = ptx__behind(w);
     if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
         || f->effort <= 8192 || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
         return;
@@ -14205,7 +14079,7 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
                 continue;
             }
             if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
             which = PTX__INDEX(word);
             if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED)
                 || which >= PTX__HOMES / 2)
@@ -14286,7 +14160,7 @@ static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 
 /* Whether a number is that of the blocks, plus or minus a number. */
 static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0;
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
     ptx__point at;
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return PTX__INDEX(word) >= PTX_NCTAID_X && PTX__INDEX(word) <= PTX_NCTAID_Z;
@@ -14297,13 +14171,13 @@ static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t 
 }
 /* A count of all threads that is compared with the number of blocks. */
 static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *compare) {
-    const uint32_t *w = k->words.at + compare->ins->words + compare->ins->results, *x;
+    const uint32_t *w = compare->w, *x;
     uint32_t side, slot;
     uint64_t by;
     ptx__point at, blocks;
     if (compare->ins->count != compare->ins->results + 2u) return;
     for (side = 0; side < 2; side++) {
-        slot = PTX__TAG(w[side]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(w[side]) : 0;
+        slot = PTX__TAG(w[side]) == PTX__W_32 ? ptx__slot(f, w[side]) : 0;
         if (PTX__TAG(w[side]) != PTX__W_32 || !f->def[slot] || f->sets[slot]
             || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_ATOMIC
             || !ptx__counts_blocks(k, f, w[!side], 0))
@@ -14699,7 +14573,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx__advise_flags(k, f);
     ptx__advise_dependents(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
+        const uint32_t *end = at.end;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
         if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
         if (at.op == PTX_SELP) ptx__advise_select(k, f, &at);
@@ -14846,11 +14720,11 @@ static int ptx__look_early(const ptx_kernel *k, ptx__flow *f, const ptx__point *
         return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
     }
     if (at->effect != PTX__EFFECT_MMA) return 0;
-    w = k->words.at + at->ins->words + at->ins->results;
-    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
+    w = at->w;
+    for (end = at->end; w < end; w++) {
         tile = PTX__TAG(*w) == PTX__W_64 ? ptx__tile_of(k, f, *w) : NULL;
         if (tile && *tile == about[0] && !about[1]) return 2;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if (PTX__IS_NUMBER(*w)) w += 2;
     }
     return 0;
 }
@@ -14896,7 +14770,7 @@ static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (!(k->seen >> PTX__EFFECT_BULK_IN & 1)) return;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (strncmp(at.name, "mbarrier.arrive", 15) == 0 && !strstr(at.name, "expect_tx"))
+        if ((at.says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) == PTX__SAYS(ARRIVAL))
             ptx__advise_release(k, f, at.i);
         to = at.effect == PTX__EFFECT_BULK_IN ? ptx__bulk_target(k, at.i) : NULL;
         budget = 12;
@@ -14937,16 +14811,16 @@ static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point
     const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
     if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    if ((at->says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) != PTX__SAYS(ARRIVAL)) return 0;
     if (about) return ptx__refilled_behind(k, f, barrier, about) ? 2 : 0;
     return ptx__is_turn(k, barrier) ? 0 : 2;
 }
 static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
-    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
+    const uint32_t *w = at->w, *tile;
+    const uint32_t *end = at->end;
     uint32_t about[2];
     for (; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if (PTX__IS_NUMBER(*w))
             w += 2;
         else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
             about[0] = *tile, about[1] = 0;
@@ -15460,8 +15334,8 @@ static void ptx__verify_calls(ptx_module *m) {
     for (i = 0; i < m->used; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
-        ptx__fail_at(
-            k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
+        ptx__fault(
+            k, PTX_E_RECURSION, k->recursive - 1,
             "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
             m->names.at + k->name);
         return;
@@ -15598,22 +15472,26 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
     memcpy(p, s, n);
     return p + n;
 }
-/* By a format, of at most PTX__PUT_MOST characters: what a module has few of. */
-#define PTX__PUT_MOST 640
-static char *ptx__put(char *p, const char *format, ...) {
-    va_list args;
-    int n;
-    va_start(args, format);
-    n = vsnprintf(p, PTX__PUT_MOST, format, args);
-    va_end(args);
-    return n > 0 ? p + n : p;
-}
 static char *ptx__print_register(char *p, uint32_t word) {
     uint32_t tag = PTX__TAG(word);
     if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
     *p++ = '%';
     *p++ = "?phrdqe"[tag];
     return ptx__digits32(p, PTX__INDEX(word));
+}
+
+/* The name of a symbol or special register. */
+static const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
+    const uint32_t index = PTX__INDEX(word);
+    uint32_t name = 0;
+    switch (PTX__TAG(word)) {
+    case PTX__W_SPECIAL: return ptx__specials[index].name;
+    case PTX__W_PARAM: name = k->params.at[index].name; break;
+    case PTX__W_SHARED: name = k->shared.at[index].name; break;
+    case PTX__W_LOCAL: name = k->locals.at[index].name; break;
+    default: name = k->m->variables.at[index].name; break;
+    }
+    return k->m->names.at + name;
 }
 
 /* One operand at *w; returns behind what it printed and moves *w on. No operand needs more than 280
@@ -15633,11 +15511,11 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
     case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
     case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
     case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
-    case PTX__W_PARAM: return ptx__string(p, k->m->names.at + k->params.at[PTX__INDEX(word)].name);
-    case PTX__W_SHARED: return ptx__string(p, k->m->names.at + k->shared.at[PTX__INDEX(word)].name);
-    case PTX__W_LOCAL: return ptx__string(p, k->m->names.at + k->locals.at[PTX__INDEX(word)].name);
-    case PTX__W_GLOBAL: return ptx__string(p, k->m->names.at + k->m->variables.at[PTX__INDEX(word)].name);
-    case PTX__W_SPECIAL: return ptx__string(p, ptx__specials[PTX__INDEX(word)].name);
+    case PTX__W_PARAM:
+    case PTX__W_SHARED:
+    case PTX__W_LOCAL:
+    case PTX__W_GLOBAL:
+    case PTX__W_SPECIAL: return ptx__string(p, ptx__name_of(k, word));
     case PTX__W_MEM: {
         int64_t offset;
         *p++ = '[';
@@ -15676,10 +15554,24 @@ PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     return ok ? m->text.at + used : NULL;
 }
 
-static size_t ptx__operand_words(uint32_t word) {
-    uint32_t tag = PTX__TAG(word);
-    return (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) || tag == PTX__W_MEM ? 3 : 1;
+/* By a format of %s and at most three %u, of 32 bits; room is made, and there is none behind a NULL. */
+static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (p) p = ptx__text_room(m, p, strlen(format) + 64);
+    for (; p && *format; format++)
+        if (*format != '%') *p++ = *format;
+        else if (*++format == 'u')
+            p = ptx__digits32(p, va_arg(args, uint32_t));
+        else {
+            const char *s = va_arg(args, const char *);
+            p = ptx__text_room(m, p, strlen(s) + strlen(format) + 64);
+            if (p) p = ptx__string(p, s);
+        }
+    va_end(args);
+    return p;
 }
+
 static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
     return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
 }
@@ -15704,7 +15596,7 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
         which = ptx__placeholder(&text);
         if (which >= ins->results) {
             w += ins->results + 1;
-            for (which -= ins->results; which > 0; which--) w += ptx__operand_words(*w);
+            for (which -= ins->results; which > 0; which--) w = ptx__behind(w);
         } else
             w += which;
         p = ptx__print_operand(k, p, &w);
@@ -15855,7 +15747,7 @@ static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char
 static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spelt, char *p,
                                      const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, spelt, p, at, end, limit);
     ++*at;
     *p++ = '\t';
@@ -15867,77 +15759,71 @@ static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spel
     return p;
 }
 
-static char *ptx__print_prototype(ptx_kernel *k, char *p);
-static char *ptx__print_directives(const ptx_kernel *k, char *p);
+/* The parameters: of an entry with their types, of a function as mere bits. */
+static char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
+    size_t i;
+    for (i = 0; i < k->params.count; i++) {
+        const ptx__symbol *s = &k->params.at[i];
+        const char *name = k->m->names.at + s->name;
+        unsigned type = s->type & 0xff;
+        const int block = type == PTX_B8;
+        if (k->function || !(PTX__MEMORY >> type & 1)) type = ptx__as_bits(type);
+        p = ptx__put(k->m, p, "%s.param ", i ? next : first);
+        if (block) p = ptx__put(k->m, p, ".align %u .b8 %s[%u]", s->align, name, s->count);
+        else
+            p = ptx__put(k->m, p, ".%s %s", ptx__fact(type)->name, name);
+    }
+    return p;
+}
 
-static char *ptx__print_head(ptx_kernel *k, char *p) {
+/* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
+static char *ptx__print_prototype(const ptx_kernel *k, char *p) {
+    const char *name = k->m->names.at + k->name;
+    p = ptx__put(k->m, p, ".func ");
+    if (k->result)
+        p = ptx__put(k->m, p, "(.param .%s %s$result) ", ptx__fact(ptx__as_bits(k->result))->name, name);
+    p = ptx__print_params(k, ptx__put(k->m, p, "%s(", name), "", ", ");
+    return ptx__put(k->m, p, k->noreturn ? ") .noreturn" : ")");
+}
+
+static char *ptx__print_directives(const ptx_kernel *k, char *p) {
+    ptx_module *m = k->m;
+    if (k->need[0]) p = ptx__put(m, p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
+    if (k->max_registers) p = ptx__put(m, p, ".maxnreg %u\n", k->max_registers);
+    if (k->blocks_are_clusters) p = ptx__put(m, p, ".blocksareclusters\n");
+    if (k->cluster[0])
+        p = ptx__put(m, p, ".reqnctapercluster %u, %u, %u\n", k->cluster[0], k->cluster[1], k->cluster[2]);
+    if (k->max_rank) p = ptx__put(m, p, ".maxclusterrank %u\n", k->max_rank);
+    if (k->max_threads) p = ptx__put(m, p, ".maxntid %u, 1, 1\n", k->max_threads);
+    if (k->min_blocks) p = ptx__put(m, p, ".minnctapersm %u\n", k->min_blocks);
+    return p;
+}
+
+static char *ptx__print_head(const ptx_kernel *k, char *p) {
     static const char *const registers[PTX__CLASSES] = {"",        ".pred %p", ".b16 %h", ".b32 %r",
                                                         ".b64 %d", ".b128 %q", ".b8 %e"};
-    const char *chars = k->m->names.at;
-    size_t i;
+    ptx_module *m = k->m;
+    const char *chars = m->names.at;
+    const ptx__symbol *s, *end = k->shared.at + k->shared.count;
     int c;
-    for (i = 0; i < k->shared.count; i++) /* dynamic shared memory is declared outside */
-        if (!k->shared.at[i].count) {
-            if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-            p = ptx__digits(ptx__string(p, ".extern .shared .align "), k->shared.at[i].align);
-            p = ptx__string(ptx__string(ptx__string(p, " .b8 "), chars + k->shared.at[i].name), "[];\n");
-        }
-    if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
-    if (k->function) {
-        *p++ = '\n';
-        if (!(p = ptx__print_prototype(k, p)) || !(p = ptx__text_room(k->m, p, 1024))) return NULL;
-        *p++ = '\n';
-    } else
-        p = ptx__string(ptx__string(ptx__string(p, "\n.visible .entry "), chars + k->name), "(");
-    for (i = 0; i < k->params.count && !k->function; i++) {
-        const ptx__symbol *s = &k->params.at[i];
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__string(p, i ? ",\n\t.param " : "\n\t.param ");
-        if ((s->type & 0xff) == PTX_B8) {
-            p = ptx__digits(ptx__string(p, ".align "), s->align);
-            p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
-            *p++ = '[';
-            p = ptx__digits(p, s->count);
-            *p++ = ']';
-        } else {
-            const char *type = ptx__fact(s->type & 0xff)->name;
-            if (!(PTX__MEMORY >> (s->type & 0xff) & 1)) type = ptx__fact(ptx__as_bits(s->type & 0xff))->name;
-            *p++ = '.';
-            p = ptx__string(ptx__string(ptx__string(p, type), " "), chars + s->name);
-        }
+    for (s = k->shared.at; s < end; s++) /* dynamic shared memory is declared outside */
+        if (!s->count) p = ptx__put(m, p, ".extern .shared .align %u .b8 %s[];\n", s->align, chars + s->name);
+    if (k->function) p = ptx__put(m, ptx__print_prototype(k, ptx__put(m, p, "\n")), "\n");
+    else {
+        p = ptx__put(m, p, "\n.visible .entry %s(", chars + k->name);
+        p = ptx__print_params(k, p, "\n\t", ",\n\t");
+        p = ptx__put(m, p, k->params.count ? "\n)\n" : ")\n");
     }
-    if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
-    if (!k->function) p = ptx__string(p, k->params.count ? "\n)\n" : ")\n");
-    p = ptx__print_directives(k, p);
-    if (k->max_threads) p = ptx__string(ptx__digits(ptx__string(p, ".maxntid "), k->max_threads), ", 1, 1\n");
-    if (k->min_blocks) p = ptx__string(ptx__digits(ptx__string(p, ".minnctapersm "), k->min_blocks), "\n");
-    p = ptx__string(p, "{\n");
+    p = ptx__put(m, ptx__print_directives(k, p), "{\n");
     for (c = 1; c < PTX__CLASSES; c++)
-        if (k->registers[c]) {
-            p = ptx__string(ptx__string(p, "\t.reg "), registers[c]);
-            *p++ = '<';
-            p = ptx__string(ptx__digits(p, k->registers[c]), ">;\n");
-        }
-    for (i = 0; i < k->shared.count; i++) {
-        const ptx__symbol *s = &k->shared.at[i];
-        if (!s->count) continue;
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__digits(ptx__string(p, "\t.shared .align "), s->align);
-        p = ptx__string(p, " .b"); /* only the size matters to the assembler */
-        p = ptx__digits(p, 8u * ptx_type_bytes((ptx_type)s->type));
-        p = ptx__string(ptx__string(p, " "), chars + s->name);
-        *p++ = '[';
-        p = ptx__string(ptx__digits(p, s->count), "];\n");
-    }
-    for (i = 0; i < k->locals.count; i++) {
-        const ptx__symbol *s = &k->locals.at[i];
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__digits(ptx__string(p, "\t.local .align "), s->align);
-        p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
-        *p++ = '[';
-        p = ptx__string(ptx__digits(p, s->count), "];\n");
-    }
-    return ptx__text_room(k->m, p, 64);
+        if (k->registers[c]) p = ptx__put(m, p, "\t.reg %s<%u>;\n", registers[c], k->registers[c]);
+    for (s = k->shared.at; s < end; s++) /* only the size matters to the assembler */
+        if (s->count)
+            p = ptx__put(m, p, "\t.shared .align %u .b%u %s[%u];\n", s->align,
+                         8u * ptx_type_bytes((ptx_type)s->type), chars + s->name, s->count);
+    for (s = k->locals.at, end = s + k->locals.count; s < end; s++)
+        p = ptx__put(m, p, "\t.local .align %u .b8 %s[%u];\n", s->align, chars + s->name, s->count);
+    return p ? ptx__text_room(m, p, 64) : NULL;
 }
 
 /* Sites are "file:line"; the length of the file's name. */
@@ -15958,17 +15844,14 @@ static char *ptx__print_line(ptx_module *m, char *p, const char *site) {
         i = m->files.count++;
         m->files.at[i] = site;
     }
-    p = ptx__digits(ptx__string(p, "\t.loc "), i + 1);
-    *p++ = ' ';
-    p = ptx__digits(p, strtoul(site + n + 1, NULL, 10));
-    return ptx__string(p, " 0\n");
+    return ptx__put(m, p, "\t.loc %u %u 0\n", (uint32_t)i + 1, (uint32_t)strtoul(site + n + 1, NULL, 10));
 }
 static char *ptx__print_files(ptx_module *m, char *p) {
     size_t i, j, n;
     for (i = 0; i < m->files.count; i++) {
         n = ptx__file_length(m->files.at[i]);
-        if (!(p = ptx__text_room(m, p, n + PTX__PUT_MOST))) return NULL;
-        p = ptx__put(p, ".file %u \"", (unsigned)i + 1);
+        p = ptx__put(m, p, ".file %u \"", (uint32_t)i + 1);
+        if (!p || !(p = ptx__text_room(m, p, n + 8))) return NULL;
         for (j = 0; j < n; j++) {
             char c = m->files.at[i][j];
             *p++ = c < 32 || c > 126 || c == '"' ? '?' : c == '\\' ? '/' : c;
@@ -15993,80 +15876,42 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             end = middle;
     }
     points = a < m->addresses.count && m->addresses.at[a].in == index;
-    if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
-    p = ptx__put(p, "%s.%s .align %u .%c%u %s[%u]", v->exported ? ".visible " : "",
-                 v->space == PTX_CONST ? "const" : "global", v->align, points ? 'u' : 'b', 8u * part,
+    p = ptx__put(m, p, "%s.%s .align %u .%s%u %s[%u]", v->exported ? ".visible " : "",
+                 v->space == PTX_CONST ? "const" : "global", v->align, points ? "u" : "b", 8u * part,
                  m->names.at + v->name, count);
     if (v->data || points) {
-        if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
-        p = ptx__string(p, " = {");
-        for (i = 0; i < count; i++) {
+        p = ptx__put(m, p, " = {");
+        for (i = 0; p && i < count; i++) {
             uint64_t bits = 0;
             uint32_t byte;
-            if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
-            data = (const unsigned char *)m->names.at + v->data;
             for (byte = 0; v->data && byte < part; byte++)
                 bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
+            for (; a < m->addresses.count && m->addresses.at[a].in == index; a++)
+                if (m->addresses.at[a].element >= i) break;
+            if (!(p = ptx__text_room(m, p, 64))) break;
             if (i) *p++ = ',';
-            while (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element < i)
-                a++;
             if (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element == i) {
-                p = ptx__put(p, "generic(%s)", m->names.at + m->variables.at[m->addresses.at[a].to].name);
-                if (m->addresses.at[a].offset)
-                    p = ptx__put(p, "+%llu", (unsigned long long)m->addresses.at[a].offset);
+                bits = (uint64_t)m->addresses.at[a].offset;
+                p = ptx__put(m, p, bits ? "generic(%s)+" : "generic(%s)",
+                             m->names.at + m->variables.at[m->addresses.at[a].to].name);
+                if (p && bits) p = ptx__digits(p, bits);
             } else
                 p = ptx__digits(p, bits);
         }
-        *p++ = '}';
+        p = ptx__put(m, p, "}");
     }
-    return ptx__string(p, ";\n");
-}
-
-/* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
-static char *ptx__print_prototype(ptx_kernel *k, char *p) {
-    const char *chars = k->m->names.at;
-    size_t i;
-    if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
-    p = ptx__string(p, ".func ");
-    if (k->result)
-        p = ptx__put(p, "(.param .b%u %s$result) ", (unsigned)ptx__fact(k->result)->bits, chars + k->name);
-    p = ptx__put(p, "%s(", chars + k->name);
-    for (i = 0; i < k->params.count; i++) {
-        const ptx__symbol *s = &k->params.at[i];
-        const char *between = i ? ", " : "", *name = chars + s->name;
-        if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
-        if ((s->type & 0xff) == PTX_B8)
-            p = ptx__put(p, "%s.param .align %u .b8 %s[%u]", between, s->align, name, s->count);
-        else
-            p = ptx__put(p, "%s.param .b%u %s", between, (unsigned)ptx__fact(s->type & 0xff)->bits, name);
-    }
-    p = ptx__string(p, k->noreturn ? ") .noreturn" : ")");
-    return p;
+    return ptx__put(m, p, ";\n");
 }
 
 static char *ptx__print_module_head(ptx_module *m, char *p) {
     uint32_t i;
     m->files.count = 0;
-    for (i = 0; i < m->variables.count; i++)
-        if (!(p = ptx__print_variable(m, p, i))) return NULL;
-    if (!(p = ptx__text_room(m, p, 128))) return NULL;
+    for (i = 0; i < m->variables.count; i++) p = ptx__print_variable(m, p, i);
     if (m->printf_used)
-        p = ptx__string(p, ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
+        p = ptx__put(m, p, ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
     for (i = 0; i < m->used; i++)
-        if (m->kernels.at[i]->function) {
-            if (!(p = ptx__print_prototype(m->kernels.at[i], p))) return NULL;
-            p = ptx__string(p, ";\n");
-        }
-    return p;
-}
-
-static char *ptx__print_directives(const ptx_kernel *k, char *p) {
-    if (k->need[0]) p = ptx__put(p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
-    if (k->max_registers) p = ptx__put(p, ".maxnreg %u\n", k->max_registers);
-    if (k->blocks_are_clusters) p = ptx__string(p, ".blocksareclusters\n");
-    if (k->cluster[0])
-        p = ptx__put(p, ".reqnctapercluster %u, %u, %u\n", k->cluster[0], k->cluster[1], k->cluster[2]);
-    if (k->max_rank) p = ptx__put(p, ".maxclusterrank %u\n", k->max_rank);
+        if (m->kernels.at[i]->function)
+            p = ptx__put(m, ptx__print_prototype(m->kernels.at[i], p), ";\n");
     return p;
 }
 
@@ -16076,7 +15921,7 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
     uint32_t lines = 1;
     if (ins->kind == PTX__I_LABEL) return k->labels.at[ins->words].uses != 0;
     if (ins->kind == PTX__I_COMMENT) return 1;
-    if (!k->m->forms.at[ins->form].text_length) {
+    if (!ptx__form_of(k, ins)->text_length) {
         if (ins->kind == PTX__I_BRANCH) return 0; /* an edge of brx */
         for (p = ptx__raw_text(k, ins); *p; p++) lines += *p == '\n';
     }
@@ -16097,7 +15942,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
         size_t bound = ptx__line_bound(ins);
         if (site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
-        else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
+        else if (!ptx__form_of(k, ins)->text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
             k->m->line += ptx__lines(k, ins) - 1;
             if (ins->kind == PTX__I_BRANCH) {
@@ -16143,11 +15988,8 @@ PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
     m->text.count = 0;
     if (!(p = ptx__text_room(m, m->text.at, 256))) return NULL;
     version = ptx_version(m);
-    p = ptx__digits(ptx__string(p, ".version "), version / 10);
-    *p++ = '.';
-    p = ptx__digits(p, version % 10);
-    p = ptx__string(ptx__string(p, "\n.target sm_"), m->target_name);
-    p = ptx__string(p, "\n.address_size 64\n");
+    p = ptx__put(m, p, ".version %u.%u\n.target sm_%s\n.address_size 64\n", version / 10, version % 10,
+                 m->target_name);
     if (!(p = ptx__print_module_head(m, p))) return NULL;
     m->line = ptx__count_lines(m->text.at, p);
     for (i = 0; i < m->used; i++)
@@ -16159,16 +16001,31 @@ PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
+/* Text into a caller's buffer as far as there is room; the length goes on regardless. */
+typedef struct ptx__writer {
+    char *at;
+    size_t used, capacity;
+} ptx__writer;
+static void ptx__write_part(ptx__writer *w, const char *s, size_t n) {
+    size_t room = w->used + 1 < w->capacity ? w->capacity - 1 - w->used : 0;
+    if (w->at && room) memcpy(w->at + w->used, s, n < room ? n : room);
+    w->used += n;
+}
+static void ptx__write(ptx__writer *w, const char *s) { ptx__write_part(w, s, strlen(s)); }
+/* The end of the text: its length. */
+static size_t ptx__written(const ptx__writer *w) {
+    if (w->at && w->capacity) w->at[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
+    return w->used;
+}
+
 PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
-    size_t length, n;
+    ptx__writer w = {NULL, 0, 0};
+    size_t length;
     const char *text = ptx_text(m, &length);
-    if (!text) length = 0;
-    if (buffer && capacity) {
-        n = length < capacity - 1 ? length : capacity - 1;
-        if (text) memcpy(buffer, text, n);
-        buffer[n] = 0;
-    }
-    return length;
+    w.at = buffer;
+    w.capacity = capacity;
+    if (text) ptx__write_part(&w, text, length);
+    return ptx__written(&w);
 }
 
 PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
@@ -16190,16 +16047,11 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) 
     return 0;
 }
 
-/* Append n characters as far as there is room; the length goes on regardless. */
-static void ptx__out(char *buffer, size_t capacity, size_t *length, const char *s, size_t n) {
-    size_t room = *length + 1 < capacity ? capacity - 1 - *length : 0;
-    if (buffer && room) memcpy(buffer + *length, s, n < room ? n : room);
-    *length += n;
-}
-
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
-    size_t length = 0;
+    ptx__writer w = {NULL, 0, 0};
     const char *from = log;
+    w.at = buffer;
+    w.capacity = capacity;
     while (log && *log) {
         uint32_t line = 0;
         ptx_place place;
@@ -16210,16 +16062,15 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
         }
         for (log += 5; *log >= '0' && *log <= '9'; log++)
             if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
-        ptx__out(buffer, capacity, &length, from, (size_t)(log - from));
+        ptx__write_part(&w, from, (size_t)(log - from));
         from = log;
         if (!ptx_locate(m, line, &place)) continue;
         snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
                  (unsigned long)place.instruction);
-        ptx__out(buffer, capacity, &length, text, strlen(text));
+        ptx__write(&w, text);
     }
-    if (log) ptx__out(buffer, capacity, &length, from, (size_t)(log - from));
-    if (buffer && capacity) buffer[length < capacity ? length : capacity - 1] = 0;
-    return length;
+    if (log) ptx__write_part(&w, from, (size_t)(log - from));
+    return ptx__written(&w);
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
@@ -16254,14 +16105,6 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
 
 /* -- the reference -- */
 
-typedef struct ptx__writer {
-    char *at;
-    size_t used, capacity;
-} ptx__writer;
-PTX__APART static void ptx__write(ptx__writer *w, const char *s) {
-    for (; *s; s++, w->used++)
-        if (w->used + 1 < w->capacity) w->at[w->used] = *s;
-}
 static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
     unsigned bit;
     for (bit = 0; bit < 62; bit++)
@@ -16281,21 +16124,14 @@ PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
 #undef PTX__OP
 #undef PTX__FORM
     };
-    ptx__writer w;
-    const ptx__row *r;
-    char text[64];
+    ptx__writer w = {NULL, 0, 0};
+    const ptx__row *r = row < PTX__ROW_COUNT ? &ptx__rows[row] : NULL;
+    char text[200];
     w.at = line;
-    w.used = 0;
-    w.capacity = line ? capacity : 0;
-    if (line && capacity) line[0] = 0;
-    if (row >= PTX__ROW_COUNT) return 0;
-    r = &ptx__rows[row];
-    ptx__write(&w, ids[r->op]);
-    ptx__write(&w, "\t");
-    ptx__write(&w, r->name);
-    ptx__write(&w, "\t");
-    ptx__write(&w, r->sig);
-    ptx__write(&w, "\t");
+    w.capacity = capacity;
+    if (!r) return ptx__written(&w);
+    snprintf(text, sizeof text, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
+    ptx__write(&w, text);
     ptx__write_types(&w, r->types);
     if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
     ptx__write(&w, "\t");
@@ -16311,8 +16147,7 @@ PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
         ptx__write(&w, text);
     } else
         ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
-    if (w.capacity) line[w.used < w.capacity ? w.used : w.capacity - 1] = 0;
-    return w.used;
+    return ptx__written(&w);
 }
 
 #ifdef __cplusplus
