@@ -3222,7 +3222,7 @@ static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const 
 
 /* Errors of the verifier name an instruction that was recorded before. */
 static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
-                           va_list args;
+    va_list args;
     va_start(args, format);
     code = ptx__failv(k->m, k, instruction, code, k->ins.at[instruction].site, format, args);
     va_end(args);
@@ -6572,9 +6572,9 @@ static ptx_code ptx__verify_text(ptx_kernel *k) {
                 && strtoul(name + 2, NULL, 10) < k->registers[PTX__W_PRED + (p - own)])
                 continue;
         }
-        return ptx__fail_at(k, PTX_E_LABEL, n->what, k->ins.at[n->what].site,
-                            "raw text names '%.80s', and nothing in this kernel or its module is called that",
-                            name);
+        return ptx__fault(k, PTX_E_LABEL, n->what,
+                          "raw text names '%.80s', and nothing in this kernel or its module is called that",
+                          name);
     }
     return PTX_E_NONE;
 }
@@ -9097,8 +9097,8 @@ static ptx_code ptx__verify_ballot(ptx_kernel *k, ptx__flow *f, uint32_t b, uint
     if (!ptx__comers(k, f, b, guard, PTX__CLASS_WARP, lanes) || !lanes[0] || lanes[0] == mask
         || (k->need[0] && ptx__threads_of(k) < 32))
         return PTX_E_NONE;
-    return ptx__fail_at(
-        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+    return ptx__fault(
+        k, PTX_E_DIVERGENT, i,
         "%s names the lanes 0x%x, of the ballot at %s, and of the first warp the lanes 0x%x come here: "
         "those must be the same",
         k->m->forms.at[k->ins.at[i].form].row->name, mask, ballot->site, lanes[0]);
@@ -11690,38 +11690,6 @@ static int ptx__raw_leaves(const char *text) {
             return 1;
     return 0;
 }
-/* Whether a text places that label. */
-static const char ptx__letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-static int ptx__places_label(const char *text, const char *name, size_t n) {
-    const char *p, *end;
-    for (p = text; (p = strchr(p, ':')) != NULL; p += 1 + (p[1] == ':')) {
-        for (end = p; end > text && strchr(" \t\n", end[-1]);) end--;
-        if (p[1] != ':' && (size_t)(end - text) >= n && strncmp(end - n, name, n) == 0
-            && ((size_t)(end - text) == n || !strchr(ptx__letters, end[-1 - (ptrdiff_t)n])))
-            return 1;
-    }
-    return 0;
-}
-/* The name that a text jumps to and that neither it nor any other text of the kernel places; NULL: none. */
-static const char *ptx__raw_lost(const ptx_kernel *k, const char *text) {
-    const char *p = text;
-    ptx__point in;
-    uint32_t left = 64; /* texts to look through: of kernels with more, and long ones, nothing is said */
-    while ((p = strstr(p, "bra")) != NULL) {
-        const int opens = p == text || strchr(" \t\n;{}:", p[-1]);
-        size_t n;
-        p += strncmp(p, "bra.uni", 7) == 0 ? 7 : 3;
-        if (!opens || (*p != ' ' && *p != '\t')) continue;
-        p += strspn(p, " \t");
-        n = strspn(p, ptx__letters);
-        if (!n || ptx__places_label(text, p, n)) continue;
-        if (k->ins.count > 65536) continue;
-        for (in.i = PTX__BEGIN; left && ptx__next_op(k, &in, PTX_RAW, PTX_RAW); left--)
-            if (ptx__places_label(ptx__raw_text(k, in.ins), p, n)) break;
-        if (left && in.i >= k->ins.count) return p;
-    }
-    return NULL;
-}
 static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
     uint32_t i;
     memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
@@ -11747,10 +11715,6 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
-    if (at->op == PTX_RAW && (letter = ptx__raw_lost(k, ptx__raw_text(k, at->ins))) != NULL)
-        return ptx__fail_at(k, PTX_E_LABEL, i, site,
-                            "raw text that jumps to '%.*s', which no text of the kernel places",
-                            (int)strspn(letter, ptx__letters), letter);
     if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL && ptx__raw_leaves(ptx__raw_text(k, at->ins))
         && (ptx__parted(k, f, i) > PTX__CLASS_BLOCK || strchr(ptx__raw_text(k, at->ins), '@')))
         return ptx__verify_raw_leaves(k, f, i);
@@ -13557,7 +13521,7 @@ static int ptx__stays(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
     ptx__point by;
     int good = 1;
     if (!ptx__counter(k, f, word, v, &by) || !ptx__can_compute(by.form)) return 0;
-    return ((ptx__compute(k, by.form, PTX__W_32, v, &good) ^ v[0]) & UINT32_MAX) == 0 && good;
+    return ((ptx__compute(by.form, PTX__W_32, v, &good) ^ v[0]) & UINT32_MAX) == 0 && good;
 }
 /* The one way out of a loop is where a counter equals a number, and its steps pass by that. */
 static void ptx__advise_passed_by(ptx_kernel *k, ptx__flow *f, uint32_t branch) {
@@ -14448,10 +14412,7 @@ static int ptx__wraps(const ptx_kernel *k, const ptx__flow *f, const ptx__point 
             if (ptx__made_by(k, f, *w, of) && of->op == PTX_CVT && (of->form->key >> 24 & 0xff) == PTX_U32
                 && ptx__wraps(k, f, of, &index))
                 return *of = index, 1;
-    if (made->op != PTX_CVT
-        && (made->op != PTX_MAD || !(made->form->asked & PTX_WIDE & ~PTX__FAMILY)
-            || (made->form->key >> 16 & 0xff) != PTX_U32))
-        return 0;
+    if (made->op != PTX_CVT) return 0; /* of mad.wide: ptx__advise_edge */
     return ptx__made_by(k, f, *made->w, of) && of->op == PTX_SUB && ptx__number(k, f, of->w + 1, &number)
            && number && ptx__made_by(k, f, *of->w, &index) && index.ins->count == 2
            && (*index.w == PTX__WORD(PTX__W_SPECIAL, PTX_TID_X)
@@ -14475,7 +14436,7 @@ static void ptx__advise_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at)
         ptx__note(k, PTX_ADVICE_NUMBER, at->i,
                   "the address is a number of 32 bits, converted at %s: addresses have 64", made.ins->site);
     else if (ptx__wraps(k, f, &made, &of) && ptx__parted(k, f, at->i) <= PTX__CLASS_BLOCK)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i,
+        ptx__note(k, PTX_ADVICE_BEYOND, at->i,
                   "the index made at %s is below 0 for the first threads, and without a sign that is 2^32 "
                   "elements on: ptx_as(index, PTX_S32)",
                   of.ins->site);
@@ -15202,12 +15163,12 @@ static ptx_code ptx__verify_handed_out(ptx_kernel *k, ptx__flow *f) {
         if (ptx__made_by(k, f, k->asserted.at[i], &by) && by.op == PTX_ATOMIC
             && by.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(by.end[-3]) == PTX__W_UNSIGNED
             && by.end[-2] && ptx__many_do(k, f, by.i, ptx__in_slot(k, by.i, 'm')))
-            return ptx__fail_at(k, PTX_E_DIVERGENT, by.i, by.ins->site,
-                                "this is said to be the same for threads together, and each of them gets "
-                                "another number of it: let "
-                                "one thread do it, and shared memory tell the others");
+            return ptx__fault(k, PTX_E_DIVERGENT, by.i,
+                              "this is said to be the same for threads together, and each of them gets another "
+                              "number of it: let one thread do it, and shared memory tell the others");
     return PTX_E_NONE;
 }
+
 /* What is checked of a kernel whose blocks are known, in this order. */
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__verify_reach,  ptx__verify_values,  ptx__verify_ends,     ptx__verify_convergence,

@@ -1012,17 +1012,17 @@ static void nowhere(void) {
         x = ptx_cvt(k, PTX_U32, q);
         out(LD(bad ? ptx_ptr(ptx_cvt(k, PTX_U64, x), PTX_GLOBAL) : q, 0)), out(x);
     }
-    PAIR(AMPERE, "number") { /* for thread 0, 4 GB on */
+    PAIR(AMPERE, "beyond") { /* for thread 0, 4 GB on */
         x = ptx_sub(k, tid, I(1));
         out(LD(AT(q, bad ? x : ptx_as(x, PTX_S32)), 0));
     }
-    PAIR(AMPERE, "number") {
+    PAIR(AMPERE, "beyond") {
         x = ptx_ptr_add(k, q, ptx_sub(k, lane, I(1)), 4);
         if (!bad) IF(NE(lane, U(0)));
         out(LD(x, 0));
         if (!bad) END;
     }
-    PAIR(AMPERE, "number") {
+    PAIR(AMPERE, "beyond") {
         x = ptx_mul(k, ptx_sub(k, tid, I(2)), I(1));
         y = ptx_add(k, q, ptx_cvt(k, PTX_U64, bad ? ptx_sub(k, tid, I(2)) : x));
         ptx_st(k, PTX_U8, ptx_at(y, 0), n);
