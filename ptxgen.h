@@ -15165,7 +15165,7 @@ static ptx_code ptx__verify_handed_out(ptx_kernel *k, ptx__flow *f) {
             && by.end[-2] && ptx__many_do(k, f, by.i, ptx__in_slot(k, by.i, 'm')))
             return ptx__fault(k, PTX_E_DIVERGENT, by.i,
                               "this is said to be the same for threads together, and each of them gets another "
-                              "number of it: let one thread do it, and shared memory tell the others");
+                              "number: let one thread do it, and shared memory tell the others");
     return PTX_E_NONE;
 }
 
