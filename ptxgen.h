@@ -15164,8 +15164,8 @@ static ptx_code ptx__verify_handed_out(ptx_kernel *k, ptx__flow *f) {
             && by.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(by.end[-3]) == PTX__W_UNSIGNED
             && by.end[-2] && ptx__many_do(k, f, by.i, ptx__in_slot(k, by.i, 'm')))
             return ptx__fault(k, PTX_E_DIVERGENT, by.i,
-                              "this is said to be the same for threads together, and each of them gets another "
-                              "number: let one thread do it, and shared memory tell the others");
+                              "this is said to be the same for threads together, and each of them gets "
+                              "another number: let one thread do it, and shared memory tell the others");
     return PTX_E_NONE;
 }
 
