@@ -4645,12 +4645,12 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     unsigned i;
     ptx_val d;
     if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu)
-        return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
+        goto first;
     memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
     if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full)
-        return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
+        goto first;
     first = k->words.at + k->words.count;
     w = first + memo->results;
     if (!memo->mixed) {
@@ -4670,7 +4670,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
+    if (wrong) goto first;
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -4697,6 +4697,8 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     }
     memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
     return d;
+first:
+    return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
 }
 static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                                 unsigned src_type, const ptx_val *const src[4], unsigned n,
@@ -5235,7 +5237,7 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[1] = &b;
     src[2] = &c;
     src[3] = &d;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
