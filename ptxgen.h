@@ -4110,6 +4110,13 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 /* -- recording -- */
 
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
+/* Whether a kernel or function is one of before a reset, as far as no later one has taken its place. */
+static int ptx__stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
+    if (!of || of->m != k->m || of->index < k->m->used) return 0;
+    ptx_fail(k->m, PTX_E_FOREIGN, site, "%s is of before ptx_module_reset: make it again",
+             of->function ? "the function" : "the kernel");
+    return 1;
+}
 
 static uint32_t ptx__tag_of(unsigned type) {
     static const uint8_t tag[17] = {PTX__W_PRED, PTX__W_8, PTX__W_16, 0, PTX__W_32, 0, 0, 0, PTX__W_64,
@@ -4628,6 +4635,7 @@ static ptx_val ptx__record_first(ptx_kernel *k, const char *site, unsigned op, p
                                  const ptx_val *into) {
     ptx_val src[PTX__MEMO_MAX];
     unsigned i;
+    if (ptx__ready(k) && ptx__stale(k, k, site)) return ptx__none();
     for (i = 0; i < n; i++) src[i] = *each[i];
     return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
 }
@@ -4649,7 +4657,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
     if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.count > k->full)
+        || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
         return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
@@ -6821,6 +6829,7 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     ptx_val v[PTX__ARGS_MAX];
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
+    if (ptx__stale(k, function, site)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   !function                   ? "the function to call is NULL"
@@ -6846,6 +6855,7 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
     ptx_val out = ptx__none();
     ptx_type type = PTX_U64;
     if (!ptx__ready(k)) return ptx__none();
+    if (ptx__stale(k, function, site)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
         return ptx__none();
@@ -10306,6 +10316,41 @@ static void ptx__advise_exchanges(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* Whether a kernel asks for the number of a thread: one that does not may be meant for one thread. */
+static int ptx__asks_thread(const ptx_kernel *k) {
+    ptx__point at;
+    const uint32_t *w;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        for (w = at.w; w < at.end; w = ptx__behind(w))
+            if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z) return 1;
+    return 0;
+}
+/* Global memory where all threads of a block come to, at one place. */
+static void ptx__advise_one_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *m = ptx__in_slot(k, at->i, 'm'), *w;
+    ptx__point sum, load;
+    if (!m || at->ins->count != 4 || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+        || PTX__TAG(m[0]) >= PTX__CLASSES || ptx__class_of(f, m[0]) > PTX__CLASS_BLOCK)
+        return;
+    if (ptx__differs(k, f, m[2], 0, 1)) {
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
+                  "threads 0 and 1, and all others, store different values at one place: which of them stays "
+                  "is luck");
+        return;
+    }
+    if (PTX__TAG(m[2]) >= PTX__CLASSES || !ptx__made_by(k, f, m[2], &sum)) return;
+    for (w = sum.w; w < sum.end; w = ptx__behind(w))
+        if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
+            && PTX__TAG(*load.w) == PTX__W_MEM && load.w[1] == m[0] && load.w[2] == m[1]
+            && ptx__asks_thread(k)) {
+            ptx__note(k, PTX_ADVICE_RACE, at->i,
+                      "what is loaded at %s is changed and stored back by all threads: most of it is lost; "
+                      "ptx_red or ptx_atom does it in one, or let one thread do it",
+                      load.ins->site);
+            return;
+        }
+}
+
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
@@ -10322,8 +10367,9 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     }
     for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
         const uint32_t *w = at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
+        if (!w && !k->function && k->need[0] != 1 && k->max_threads != 1) ptx__advise_one_place(k, f, &at);
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
             && ptx__class_of(f, w[2]) == PTX__CLASS_LANE)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
@@ -10919,6 +10965,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     const uint32_t *end, *w = ptx__given(k, ins, &end);
     *align = *bytes = 1;
     if (letter == 'm') {
+        if (form->row->op == PTX_DISCARD || form->row->op == PTX_APPLYPRIORITY) *align = *bytes = 128;
         if (!form->row->types) return; /* tensormap.replace, wmma ... */
         *bytes = ptx_type_bytes((ptx_type)form->type);
         if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
@@ -11852,12 +11899,12 @@ static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, 
         sum, cap * threads, threads, cap);
 }
 
-/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
+/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. And inc to fewer. */
 static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
     const uint32_t cap = k->max_registers ? k->max_registers : ptx__register_cap(k, threads);
-    uint32_t most = cap, n;
+    uint32_t most = cap, least, n;
     ptx__point at;
-    if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
+    if (k->calls.count) return PTX_E_NONE; /* what is called may change it */
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > most) most = n;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
@@ -11865,6 +11912,13 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t thr
             return ptx__fault(
                 k, PTX_E_REGISTER_CAP, at.i,
                 "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+    for (least = cap, at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) < least) least = n;
+    for (at.i = PTX__BEGIN; k->max_registers && ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) < least)
+            return ptx__fault(
+                k, PTX_E_REGISTER_CAP, at.i,
+                "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n, least);
     return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
 }
 

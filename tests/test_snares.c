@@ -1195,6 +1195,64 @@ static void seconds(void) {
     }
 }
 
+/* What all threads do at one place of global memory, and handles of before a reset. */
+static void one_place(void) {
+    ptx_kernel *g;
+
+    /* the index leaves the thread out */
+    PAIR(AMPERE, "race") {
+        x = ptx_mul(k, ptx_ctaid_x(k), ptx_ntid_x(k));
+        if (!bad) x = ADD(x, tid);
+        ST(AT(q, x), 0, LD(AT(p, tid), 0));
+    }
+
+    /* a sum of all threads without an atomic */
+    PAIR(AMPERE, "race") {
+        x = LD(AT(p, tid), 0);
+        if (!bad) IF(EQ(tid, zero));
+        ST(q, 0, ADD(LD(q, 0), x));
+        if (!bad) END;
+    }
+
+    /* the same value of all, or a block of one thread: nothing is lost */
+    PAIR(AMPERE, "race") ST(q, 0, bad ? tid : n);
+    PAIR(AMPERE, "race") {
+        if (!bad) BLOCK(1);
+        ST(q, 0, ADD(LD(q, 0), tid));
+    }
+
+    /* what is given to the cache by lines of 128 bytes */
+    PAIR(AMPERE, "align") ptx_op2(k, PTX_DISCARD, 0, ptx_off(q, bad ? 64 : 128), I(128));
+    PAIR(AMPERE, "align") ptx_op2(k, PTX_APPLYPRIORITY, 0, ptx_off(q, bad ? 64 : 128), I(128));
+
+    /* inc to fewer registers than every thread has */
+    PAIR(HOPPER, "!register-cap") {
+        BLOCK(128);
+        ptx_max_registers(k, 168);
+        if (!bad) ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(48));
+    }
+
+    /* a function, and a kernel, of before a reset */
+    PAIR(AMPERE, "!foreign") {
+        g = ptx_func(m, "g", PTX_NONE);
+        ptx_ret(g);
+        if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
+        ptx_call(k, g, 0, NULL);
+    }
+    PAIR(AMPERE, "!foreign") {
+        g = ptx_func(m, "g", PTX_NONE);
+        ptx_ret(g);
+        if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
+        ptx_func_address(k, g);
+    }
+    PAIR(AMPERE, "!foreign") {
+        g = ptx_entry(m, "g");
+        if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
+        ptx_ret(g);
+    }
+}
+
 int main(void) {
     lanes();
     rounds();
@@ -1208,5 +1266,6 @@ int main(void) {
     texts();
     others();
     seconds();
+    one_place();
     return check_end();
 }
