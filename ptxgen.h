@@ -3869,8 +3869,11 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
     else {
         const ptx_mods other_mods = asked & ~near->allow;
+        const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
-        if (other_mods)
+        if (atomic & PTX_ATOM_CAS)
+            what = ".cas compares: call ptx_atom_cas";
+        else if (other_mods && !(atomic && ptx__conflict(asked)))
             why = " does not take ",
             what = ptx__mod_text(other_mods, other_mods & PTX__FAMILY ? other_mods : asked);
         else if (ptx__conflict(asked))
@@ -5062,9 +5065,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
-    if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
-        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > PTX__RESULTS_MAX)
-        || (n_out != PTX__ONE && n_out && !out && !into)) {
+    if ((n && !src) || (n_out != PTX__ONE && n_out && !out && !into)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
+        return;
+    }
+    if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT
+        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > PTX__RESULTS_MAX)) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
                   type, src_type, n, n_out);
@@ -6106,6 +6112,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__none();
     }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
+    if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
+        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s: ptx_cvt",
+                  ptx__fact(index.type)->name, ptx__fact(address.type)->name);
+        return ptx__none();
+    }
     if (wide) { /* the same sign as the index, so that it extends as its type says */
         ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
         if (index.type != PTX_S32) index.type = PTX_U32;
@@ -6332,6 +6343,27 @@ static const char *ptx__text_address(const char *name, size_t n, const ptx_val *
     if (strstr(own, ".global") && v->space > PTX_GLOBAL) return "in global memory";
     return NULL;
 }
+/* Whether a barrier of that name is one that a block has, where its number at `p` is known. */
+static int ptx__text_barrier(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
+                             const ptx_val *v, unsigned given) {
+    uint64_t number = 0;
+    int which = -1;
+    if (n < 8 || strncmp(name, "bar", 3) != 0) return 1;
+    if (strncmp(name, "bar.sync", 8) != 0 && strncmp(name, "bar.arrive", 10) != 0
+        && strncmp(name, "barrier.sync", 12) != 0 && strncmp(name, "barrier.arrive", 14) != 0)
+        return 1;
+    p = ptx__over_blanks(p);
+    if (*p == '$') {
+        p++;
+        which = ptx__placeholder(&p);
+        if (which >= 0 && (unsigned)which < given && v[which].kind == PTX__IMM) number = v[which].bits;
+    } else if (*p >= '0' && *p <= '9')
+        number = strtoul(p, NULL, 0);
+    if (number <= 15) return 1;
+    ptx__fail(k, PTX_E_RANGE, site, "raw text: a block has the barriers 0 to 15, not %llu",
+              (unsigned long long)number);
+    return 0;
+}
 /* The operands of an instruction at `p`, its name at `name`, of n characters: 0 with the error set. */
 static int ptx__text_operands(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
                               const ptx_val *v, unsigned given) {
@@ -6347,6 +6379,7 @@ static int ptx__text_operands(ptx_kernel *k, const char *site, const char *name,
     type = ptx__type_called(last, (size_t)(name + n - last));
     for (length = (size_t)(last - name); length > 1 && name[length - 2] != '.'; length--) {}
     two = length > 1 && last > name && ptx__type_called(name + length - 1, (size_t)(last - name) - length);
+    if (!ptx__text_barrier(k, site, name, n, p, v, given)) return 0;
     for (i = 0; i < 8; i++) single[i] = -1;
     while (*(p = ptx__over_blanks(p)) && *p != ';') { /* how many there are, and which are given values */
         if (!depth && *p == '$' && p[1] >= '0' && p[1] <= '9') {
@@ -10972,6 +11005,10 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
         if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
         if (!*bytes) *bytes = 1;
+        if (form->row->op == PTX_ATOM_VECTOR || form->row->op == PTX_RED_VECTOR) {
+            const char *v = strstr(k->m->chars.at + form->text, ".v");
+            *bytes *= v && v[2] > '0' && v[2] <= '9' ? (uint32_t)(v[2] - '0') : 1u;
+        }
         *align = *bytes;
         if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1, *align = 16;
     } else if (strncmp(form->row->name, "tensormap", 9) == 0)

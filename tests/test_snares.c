@@ -1233,6 +1233,35 @@ static void one_place(void) {
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(48));
     }
 
+    /* a barrier that no block has, in raw text */
+    PAIR(AMPERE, "!range") RAW0(bad ? "bar.sync 16;" : "bar.sync 15;");
+    PAIR(AMPERE, "!range") {
+        x = U(bad ? 16 : 15);
+        ptx_raw(k, "barrier.sync $0;", 1, &x, 0, NULL, NULL);
+    }
+
+    /* a vector that is added in one piece */
+    PAIR(HOPPER, "align") {
+        v4[0] = ptx_off(q, bad ? 4 : 8);
+        v4[1] = v4[2] = ptx_f32(1);
+        ptx_opn(k, PTX_RED_VECTOR, PTX_ATOM_ADD, PTX_F32, PTX_NONE, 3, v4, 0, NULL);
+    }
+
+    /* an index wider than its address */
+    PAIR(AMPERE, "!type") {
+        x = bad ? ptx_cvt(k, PTX_U64, tid) : tid;
+        ST(AT(sh, x), 0, n);
+    }
+
+    /* two atomics in one, and cas with one value */
+    PAIR(AMPERE, "!modifier") ptx_atom(k, PTX_ATOM_ADD | (bad ? PTX_ATOM_MAX : 0), ptx_at(q, 0), n);
+    PAIR(AMPERE, "!modifier") {
+        if (bad)
+            ptx_atom(k, PTX_ATOM_CAS, ptx_at(q, 0), n);
+        else
+            ptx_atom_cas(k, ptx_at(q, 0), n, U(0));
+    }
+
     /* a function, and a kernel, of before a reset */
     PAIR(AMPERE, "!foreign") {
         g = ptx_func(m, "g", PTX_NONE);
