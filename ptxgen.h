@@ -143,7 +143,7 @@
                     by every thread; .nc loads of what is written; what a bulk copy or a product reads before
                     a barrier, or written over or given back before the wait; reads of what was given back;
                     stores of different values at one place, a load, a sum and a store where the data choose
-                    the place; among blocks, an atomic that is to tell of stores with no fence or barrier
+                    the place, in global memory too where all threads have one place; among blocks, an atomic that is to tell of stores with no fence or barrier
                     between, waits, flags and locks that order nothing, a lock given back by an ordinary
                     store, a swap of what was made of what there was before; stages of a ring that overlap;
                     tensor memory loaded, or given back, before the product is over, or while others load.
@@ -5047,10 +5047,59 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     return 1;
 }
 
-/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
-   the variables that get them, or NULL. */
 #define PTX__OPERANDS_MAX 144
 #define PTX__RESULTS_MAX 240
+/* Whether counts, types and arrays are such as some instruction has. */
+static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src_type,
+                        const ptx_val *src, unsigned n, const void *out, unsigned n_out) {
+    if ((n && !src) || (n_out != PTX__ONE && n_out && !out)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
+        return 0;
+    }
+    if (op < PTX__OP_COUNT && type < PTX__TYPE_COUNT && src_type < PTX__TYPE_COUNT && n <= PTX__OPERANDS_MAX
+        && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
+        return 1;
+    ptx__fail(k, PTX_E_ARGUMENT, site,
+              "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
+              type, src_type, n, n_out);
+    return 0;
+}
+/* What a policy is made of: a fraction, or sizes. */
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx_val *v,
+                          unsigned n) {
+    double part;
+    if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
+        memcpy(&part, &v[0].bits, sizeof part);
+        if (!(part > 0 && part <= 1)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+                      row->name, part);
+            return 0;
+        }
+    }
+    if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
+        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
+                  (unsigned)v[1].bits, (unsigned)v[2].bits);
+        return 0;
+    }
+    return 1;
+}
+/* Whether a variable can be result `number` of an instruction that reads it as well, in a slot. */
+static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
+                       ptx_val cell) {
+    char kind;
+    if (!ptx__mine(k, site, cell, "a result")) return 0;
+    kind = ptx__fact(cell.type)->kind;
+    if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
+        && (slot != 'S' || (kind != 'f' && kind != 'h')))
+        return 1;
+    ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
+              row->name, slot == 'f' ? "f32" : slot == 'S' ? "s32" : "32 bits", ptx__describe(cell));
+    return 0;
+}
+
+/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
+   the variables that get them, or NULL. */
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
@@ -5061,21 +5110,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
-    char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
-    if ((n && !src) || (n_out != PTX__ONE && n_out && !out && !into)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
-        return;
-    }
-    if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT
-        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > PTX__RESULTS_MAX)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
-                  type, src_type, n, n_out);
-        return;
-    }
+    if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5125,21 +5163,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         i++;
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
-    if (op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
-        double part;
-        memcpy(&part, &v[0].bits, sizeof part);
-        if (!(part > 0 && part <= 1)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
-                      row->name, part);
-            return;
-        }
-    }
-    if (op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
-        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
-                  (unsigned)v[1].bits, (unsigned)v[2].bits);
-        return;
-    }
+    if (!ptx__policy_ok(k, site, row, v, n)) return;
     if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + strlen(p))) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
@@ -5152,15 +5176,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if (into && *row->sig != '!') { /* ptx_set has looked at it */
             ptx__word(k, (uint32_t)into[r].cell.bits);
         } else if (into) {
-            if (!ptx__mine(k, site, into[r].cell, "a result")) return;
-            kind = ptx__fact(into[r].cell.type)->kind;
-            if (ptx__fact(into[r].cell.type)->bits != 32 || (*p == 'f' && kind != 'f' && kind != 'b')
-                || (*p == 'S' && (kind == 'f' || kind == 'h'))) {
-                ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s",
-                          r + 1, row->name, *p == 'f' ? "f32" : *p == 'S' ? "s32" : "32 bits",
-                          ptx__describe(into[r].cell));
-                return;
-            }
+            if (!ptx__sum_ok(k, site, row, *p, r + 1, into[r].cell)) return;
             ptx__word(k, (uint32_t)into[r].cell.bits);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
@@ -10358,14 +10374,27 @@ static int ptx__asks_thread(const ptx_kernel *k) {
             if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z) return 1;
     return 0;
 }
-/* Global memory where all threads of a block come to, at one place. */
+/* Whether an address is computed, of ids and parameters alone: not of data, nor of a variable. */
+static int ptx__of_ids(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    ptx__point at;
+    const uint32_t *w;
+    if (depth > 6 || !ptx__made_by(k, f, word, &at)) return 0;
+    if (!depth && at.op != PTX_MAD && at.op != PTX_ADD) return 0; /* the pointer itself */
+    if (at.op == PTX_LD) return PTX__TAG(*at.w) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) < PTX__CLASSES && !ptx__of_ids(k, f, *w, depth + 1)))
+            return 0;
+    return 1;
+}
+/* Global memory where all threads of a block come to, at one place. Of values that differ only an index says
+   that it was to be another one for each: behind the bare pointer may stand what any of them finds. */
 static void ptx__advise_one_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *m = ptx__in_slot(k, at->i, 'm'), *w;
     ptx__point sum, load;
     if (!m || at->ins->count != 4 || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
         || PTX__TAG(m[0]) >= PTX__CLASSES || ptx__class_of(f, m[0]) > PTX__CLASS_BLOCK)
         return;
-    if (ptx__differs(k, f, m[2], 0, 1)) {
+    if (ptx__of_ids(k, f, m[0], 0) && ptx__differs(k, f, m[2], 0, 1)) {
         ptx__note(k, PTX_ADVICE_RACE, at->i,
                   "threads 0 and 1, and all others, store different values at one place: which of them stays "
                   "is luck");

@@ -1215,7 +1215,8 @@ static void one_place(void) {
     }
 
     /* the same value of all, or a block of one thread: nothing is lost */
-    PAIR(AMPERE, "race") ST(q, 0, bad ? tid : n);
+    PAIR(AMPERE, "race") ST(AT(q, ptx_ctaid_x(k)), 0, bad ? tid : n);
+    PAIR(AMPERE, "") ST(q, 0, tid);
     PAIR(AMPERE, "race") {
         if (!bad) BLOCK(1);
         ST(q, 0, ADD(LD(q, 0), tid));
