@@ -143,10 +143,11 @@
                     by every thread; .nc loads of what is written; what a bulk copy or a product reads before
                     a barrier, or written over or given back before the wait; reads of what was given back;
                     stores of different values at one place, a load, a sum and a store where the data choose
-                    the place, in global memory too where all threads have one place; among blocks, an atomic that is to tell of stores with no fence or barrier
-                    between, waits, flags and locks that order nothing, a lock given back by an ordinary
-                    store, a swap of what was made of what there was before; stages of a ring that overlap;
-                    tensor memory loaded, or given back, before the product is over, or while others load.
+                    the place, in global memory too where all threads have one place; among blocks, an atomic
+                    that is to tell of stores with no fence or barrier between, waits, flags and locks that
+                    order nothing, a lock given back by an ordinary store, a swap of what was made of what
+                    there was before; stages of a ring that overlap; tensor memory loaded, or given back,
+                    before the product is over, or while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
