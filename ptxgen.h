@@ -143,10 +143,11 @@
                     by every thread; .nc loads of what is written; what a bulk copy or a product reads before
                     a barrier, or written over or given back before the wait; reads of what was given back;
                     stores of different values at one place, a load, a sum and a store where the data choose
-                    the place; among blocks, an atomic that is to tell of stores with no fence or barrier
-                    between, waits, flags and locks that order nothing, a lock given back by an ordinary
-                    store, a swap of what was made of what there was before; stages of a ring that overlap;
-                    tensor memory loaded, or given back, before the product is over, or while others load.
+                    the place, in global memory too where all threads have one place; among blocks, an atomic
+                    that is to tell of stores with no fence or barrier between, waits, flags and locks that
+                    order nothing, a lock given back by an ordinary store, a swap of what was made of what
+                    there was before; stages of a ring that overlap; tensor memory loaded, or given back,
+                    before the product is over, or while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
@@ -3869,8 +3870,11 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
     else {
         const ptx_mods other_mods = asked & ~near->allow;
+        const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
-        if (other_mods)
+        if (atomic & PTX_ATOM_CAS)
+            what = ".cas compares: call ptx_atom_cas";
+        else if (other_mods && !(atomic && ptx__conflict(asked)))
             why = " does not take ",
             what = ptx__mod_text(other_mods, other_mods & PTX__FAMILY ? other_mods : asked);
         else if (ptx__conflict(asked))
@@ -4110,6 +4114,13 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 /* -- recording -- */
 
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
+/* Whether a kernel or function is one of before a reset, as far as no later one has taken its place. */
+static int ptx__stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
+    if (!of || of->m != k->m || of->index < k->m->used) return 0;
+    ptx_fail(k->m, PTX_E_FOREIGN, site, "%s is of before ptx_module_reset: make it again",
+             of->function ? "the function" : "the kernel");
+    return 1;
+}
 
 static uint32_t ptx__tag_of(unsigned type) {
     static const uint8_t tag[17] = {PTX__W_PRED, PTX__W_8, PTX__W_16, 0, PTX__W_32, 0, 0, 0, PTX__W_64,
@@ -4628,6 +4639,7 @@ static ptx_val ptx__record_first(ptx_kernel *k, const char *site, unsigned op, p
                                  const ptx_val *into) {
     ptx_val src[PTX__MEMO_MAX];
     unsigned i;
+    if (ptx__ready(k) && ptx__stale(k, k, site)) return ptx__none();
     for (i = 0; i < n; i++) src[i] = *each[i];
     return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
 }
@@ -4644,12 +4656,11 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     ptx__ins *ins;
     unsigned i;
     ptx_val d;
-    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu)
-        goto first;
+    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu) goto first;
     memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
     if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.count > k->full)
+        || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
         goto first;
     first = k->words.at + k->words.count;
     w = first + memo->results;
@@ -5038,10 +5049,59 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     return 1;
 }
 
-/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
-   the variables that get them, or NULL. */
 #define PTX__OPERANDS_MAX 144
 #define PTX__RESULTS_MAX 240
+/* Whether counts, types and arrays are such as some instruction has. */
+static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src_type,
+                        const ptx_val *src, unsigned n, const void *out, unsigned n_out) {
+    if ((n && !src) || (n_out != PTX__ONE && n_out && !out)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
+        return 0;
+    }
+    if (op < PTX__OP_COUNT && type < PTX__TYPE_COUNT && src_type < PTX__TYPE_COUNT && n <= PTX__OPERANDS_MAX
+        && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
+        return 1;
+    ptx__fail(k, PTX_E_ARGUMENT, site,
+              "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
+              type, src_type, n, n_out);
+    return 0;
+}
+/* What a policy is made of: a fraction, or sizes. */
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx_val *v,
+                          unsigned n) {
+    double part;
+    if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
+        memcpy(&part, &v[0].bits, sizeof part);
+        if (!(part > 0 && part <= 1)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+                      row->name, part);
+            return 0;
+        }
+    }
+    if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
+        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
+                  (unsigned)v[1].bits, (unsigned)v[2].bits);
+        return 0;
+    }
+    return 1;
+}
+/* Whether a variable can be result `number` of an instruction that reads it as well, in a slot. */
+static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
+                       ptx_val cell) {
+    char kind;
+    if (!ptx__mine(k, site, cell, "a result")) return 0;
+    kind = ptx__fact(cell.type)->kind;
+    if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
+        && (slot != 'S' || (kind != 'f' && kind != 'h')))
+        return 1;
+    ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
+              row->name, slot == 'f' ? "f32" : slot == 'S' ? "s32" : "32 bits", ptx__describe(cell));
+    return 0;
+}
+
+/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
+   the variables that get them, or NULL. */
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
@@ -5052,18 +5112,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
-    char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
-    if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
-        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > PTX__RESULTS_MAX)
-        || (n_out != PTX__ONE && n_out && !out && !into)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
-                  type, src_type, n, n_out);
-        return;
-    }
+    if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5113,21 +5165,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         i++;
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
-    if (op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
-        double part;
-        memcpy(&part, &v[0].bits, sizeof part);
-        if (!(part > 0 && part <= 1)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
-                      row->name, part);
-            return;
-        }
-    }
-    if (op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
-        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
-                  (unsigned)v[1].bits, (unsigned)v[2].bits);
-        return;
-    }
+    if (!ptx__policy_ok(k, site, row, v, n)) return;
     if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + strlen(p))) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
@@ -5140,15 +5178,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if (into && *row->sig != '!') { /* ptx_set has looked at it */
             ptx__word(k, (uint32_t)into[r].cell.bits);
         } else if (into) {
-            if (!ptx__mine(k, site, into[r].cell, "a result")) return;
-            kind = ptx__fact(into[r].cell.type)->kind;
-            if (ptx__fact(into[r].cell.type)->bits != 32 || (*p == 'f' && kind != 'f' && kind != 'b')
-                || (*p == 'S' && (kind == 'f' || kind == 'h'))) {
-                ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s",
-                          r + 1, row->name, *p == 'f' ? "f32" : *p == 'S' ? "s32" : "32 bits",
-                          ptx__describe(into[r].cell));
-                return;
-            }
+            if (!ptx__sum_ok(k, site, row, *p, r + 1, into[r].cell)) return;
             ptx__word(k, (uint32_t)into[r].cell.bits);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
@@ -6100,6 +6130,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__none();
     }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
+    if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
+        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s: ptx_cvt",
+                  ptx__fact(index.type)->name, ptx__fact(address.type)->name);
+        return ptx__none();
+    }
     if (wide) { /* the same sign as the index, so that it extends as its type says */
         ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
         if (index.type != PTX_S32) index.type = PTX_U32;
@@ -6326,6 +6361,27 @@ static const char *ptx__text_address(const char *name, size_t n, const ptx_val *
     if (strstr(own, ".global") && v->space > PTX_GLOBAL) return "in global memory";
     return NULL;
 }
+/* Whether a barrier of that name is one that a block has, where its number at `p` is known. */
+static int ptx__text_barrier(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
+                             const ptx_val *v, unsigned given) {
+    uint64_t number = 0;
+    int which = -1;
+    if (n < 8 || strncmp(name, "bar", 3) != 0) return 1;
+    if (strncmp(name, "bar.sync", 8) != 0 && strncmp(name, "bar.arrive", 10) != 0
+        && strncmp(name, "barrier.sync", 12) != 0 && strncmp(name, "barrier.arrive", 14) != 0)
+        return 1;
+    p = ptx__over_blanks(p);
+    if (*p == '$') {
+        p++;
+        which = ptx__placeholder(&p);
+        if (which >= 0 && (unsigned)which < given && v[which].kind == PTX__IMM) number = v[which].bits;
+    } else if (*p >= '0' && *p <= '9')
+        number = strtoul(p, NULL, 0);
+    if (number <= 15) return 1;
+    ptx__fail(k, PTX_E_RANGE, site, "raw text: a block has the barriers 0 to 15, not %llu",
+              (unsigned long long)number);
+    return 0;
+}
 /* The operands of an instruction at `p`, its name at `name`, of n characters: 0 with the error set. */
 static int ptx__text_operands(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
                               const ptx_val *v, unsigned given) {
@@ -6341,6 +6397,7 @@ static int ptx__text_operands(ptx_kernel *k, const char *site, const char *name,
     type = ptx__type_called(last, (size_t)(name + n - last));
     for (length = (size_t)(last - name); length > 1 && name[length - 2] != '.'; length--) {}
     two = length > 1 && last > name && ptx__type_called(name + length - 1, (size_t)(last - name) - length);
+    if (!ptx__text_barrier(k, site, name, n, p, v, given)) return 0;
     for (i = 0; i < 8; i++) single[i] = -1;
     while (*(p = ptx__over_blanks(p)) && *p != ';') { /* how many there are, and which are given values */
         if (!depth && *p == '$' && p[1] >= '0' && p[1] <= '9') {
@@ -6823,6 +6880,7 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     ptx_val v[PTX__ARGS_MAX];
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
+    if (ptx__stale(k, function, site)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   !function                   ? "the function to call is NULL"
@@ -6848,6 +6906,7 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
     ptx_val out = ptx__none();
     ptx_type type = PTX_U64;
     if (!ptx__ready(k)) return ptx__none();
+    if (ptx__stale(k, function, site)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
         return ptx__none();
@@ -10308,6 +10367,54 @@ static void ptx__advise_exchanges(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* Whether a kernel asks for the number of a thread: one that does not may be meant for one thread. */
+static int ptx__asks_thread(const ptx_kernel *k) {
+    ptx__point at;
+    const uint32_t *w;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        for (w = at.w; w < at.end; w = ptx__behind(w))
+            if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z) return 1;
+    return 0;
+}
+/* Whether an address is computed, of ids and parameters alone: not of data, nor of a variable. */
+static int ptx__of_ids(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    ptx__point at;
+    const uint32_t *w;
+    if (depth > 6 || !ptx__made_by(k, f, word, &at)) return 0;
+    if (!depth && at.op != PTX_MAD && at.op != PTX_ADD) return 0; /* the pointer itself */
+    if (at.op == PTX_LD) return PTX__TAG(*at.w) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) < PTX__CLASSES && !ptx__of_ids(k, f, *w, depth + 1)))
+            return 0;
+    return 1;
+}
+/* Global memory where all threads of a block come to, at one place. Of values that differ only an index says
+   that it was to be another one for each: behind the bare pointer may stand what any of them finds. */
+static void ptx__advise_one_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *m = ptx__in_slot(k, at->i, 'm'), *w;
+    ptx__point sum, load;
+    if (!m || at->ins->count != 4 || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+        || PTX__TAG(m[0]) >= PTX__CLASSES || ptx__class_of(f, m[0]) > PTX__CLASS_BLOCK)
+        return;
+    if (ptx__of_ids(k, f, m[0], 0) && ptx__differs(k, f, m[2], 0, 1)) {
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
+                  "threads 0 and 1, and all others, store different values at one place: which of them stays "
+                  "is luck");
+        return;
+    }
+    if (PTX__TAG(m[2]) >= PTX__CLASSES || !ptx__made_by(k, f, m[2], &sum)) return;
+    for (w = sum.w; w < sum.end; w = ptx__behind(w))
+        if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
+            && PTX__TAG(*load.w) == PTX__W_MEM && load.w[1] == m[0] && load.w[2] == m[1]
+            && ptx__asks_thread(k)) {
+            ptx__note(k, PTX_ADVICE_RACE, at->i,
+                      "what is loaded at %s is changed and stored back by all threads: most of it is lost; "
+                      "ptx_red or ptx_atom does it in one, or let one thread do it",
+                      load.ins->site);
+            return;
+        }
+}
+
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
@@ -10324,8 +10431,9 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     }
     for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
         const uint32_t *w = at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
+        if (!w && !k->function && k->need[0] != 1 && k->max_threads != 1) ptx__advise_one_place(k, f, &at);
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
             && ptx__class_of(f, w[2]) == PTX__CLASS_LANE)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
@@ -10921,12 +11029,17 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     const uint32_t *end, *w = ptx__given(k, ins, &end);
     *align = *bytes = 1;
     if (letter == 'm') {
+        if (form->row->op == PTX_DISCARD || form->row->op == PTX_APPLYPRIORITY) *align = *bytes = 128;
         if (!form->row->types) return; /* tensormap.replace, wmma ... */
         *bytes = ptx_type_bytes((ptx_type)form->type);
         if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
         if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
         if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
         if (!*bytes) *bytes = 1;
+        if (form->row->op == PTX_ATOM_VECTOR || form->row->op == PTX_RED_VECTOR) {
+            const char *v = strstr(k->m->chars.at + form->text, ".v");
+            *bytes *= v && v[2] > '0' && v[2] <= '9' ? (uint32_t)(v[2] - '0') : 1u;
+        }
         *align = *bytes;
         if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1, *align = 16;
     } else if (strncmp(form->row->name, "tensormap", 9) == 0)
@@ -11854,12 +11967,12 @@ static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, 
         sum, cap * threads, threads, cap);
 }
 
-/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
+/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. And inc to fewer. */
 static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
     const uint32_t cap = k->max_registers ? k->max_registers : ptx__register_cap(k, threads);
-    uint32_t most = cap, n;
+    uint32_t most = cap, least, n;
     ptx__point at;
-    if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
+    if (k->calls.count) return PTX_E_NONE; /* what is called may change it */
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > most) most = n;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
@@ -11867,6 +11980,13 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t thr
             return ptx__fault(
                 k, PTX_E_REGISTER_CAP, at.i,
                 "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+    for (least = cap, at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) < least) least = n;
+    for (at.i = PTX__BEGIN; k->max_registers && ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) < least)
+            return ptx__fault(
+                k, PTX_E_REGISTER_CAP, at.i,
+                "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n, least);
     return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
 }
 

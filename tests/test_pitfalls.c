@@ -145,7 +145,7 @@ static void places(void) {
         BAR;
         x = ptx_mad(k, warp, U(bad ? 33 : 36), ptx_shl(k, lane, I(2)));
         ptx_ld_vec(k, PTX_F32, 4, ptx_at(AT(sh, x), 0), v);
-        ptx_st(k, PTX_F32, ptx_at(q, 0), v[0]);
+        ptx_st(k, PTX_F32, ptx_at(AT(q, tid), 0), v[0]);
     }
 }
 

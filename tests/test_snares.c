@@ -1195,6 +1195,94 @@ static void seconds(void) {
     }
 }
 
+/* What all threads do at one place of global memory, and handles of before a reset. */
+static void one_place(void) {
+    ptx_kernel *g;
+
+    /* the index leaves the thread out */
+    PAIR(AMPERE, "race") {
+        x = ptx_mul(k, ptx_ctaid_x(k), ptx_ntid_x(k));
+        if (!bad) x = ADD(x, tid);
+        ST(AT(q, x), 0, LD(AT(p, tid), 0));
+    }
+
+    /* a sum of all threads without an atomic */
+    PAIR(AMPERE, "race") {
+        x = LD(AT(p, tid), 0);
+        if (!bad) IF(EQ(tid, zero));
+        ST(q, 0, ADD(LD(q, 0), x));
+        if (!bad) END;
+    }
+
+    /* the same value of all, or a block of one thread: nothing is lost */
+    PAIR(AMPERE, "race") ST(AT(q, ptx_ctaid_x(k)), 0, bad ? tid : n);
+    PAIR(AMPERE, "") ST(q, 0, tid);
+    PAIR(AMPERE, "race") {
+        if (!bad) BLOCK(1);
+        ST(q, 0, ADD(LD(q, 0), tid));
+    }
+
+    /* what is given to the cache by lines of 128 bytes */
+    PAIR(AMPERE, "align") ptx_op2(k, PTX_DISCARD, 0, ptx_off(q, bad ? 64 : 128), I(128));
+    PAIR(AMPERE, "align") ptx_op2(k, PTX_APPLYPRIORITY, 0, ptx_off(q, bad ? 64 : 128), I(128));
+
+    /* inc to fewer registers than every thread has */
+    PAIR(HOPPER, "!register-cap") {
+        BLOCK(128);
+        ptx_max_registers(k, 168);
+        if (!bad) ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(48));
+    }
+
+    /* a barrier that no block has, in raw text */
+    PAIR(AMPERE, "!range") RAW0(bad ? "bar.sync 16;" : "bar.sync 15;");
+    PAIR(AMPERE, "!range") {
+        x = U(bad ? 16 : 15);
+        ptx_raw(k, "barrier.sync $0;", 1, &x, 0, NULL, NULL);
+    }
+
+    /* a vector that is added in one piece */
+    PAIR(HOPPER, "align") {
+        v4[0] = ptx_off(q, bad ? 4 : 8);
+        v4[1] = v4[2] = ptx_f32(1);
+        ptx_opn(k, PTX_RED_VECTOR, PTX_ATOM_ADD, PTX_F32, PTX_NONE, 3, v4, 0, NULL);
+    }
+
+    /* an index wider than its address */
+    PAIR(AMPERE, "!type") {
+        x = bad ? ptx_cvt(k, PTX_U64, tid) : tid;
+        ST(AT(sh, x), 0, n);
+    }
+
+    /* two atomics in one, and cas with one value */
+    PAIR(AMPERE, "!modifier") ptx_atom(k, PTX_ATOM_ADD | (bad ? PTX_ATOM_MAX : 0), ptx_at(q, 0), n);
+    PAIR(AMPERE, "!modifier") {
+        if (bad)
+            ptx_atom(k, PTX_ATOM_CAS, ptx_at(q, 0), n);
+        else
+            ptx_atom_cas(k, ptx_at(q, 0), n, U(0));
+    }
+
+    /* a function, and a kernel, of before a reset */
+    PAIR(AMPERE, "!foreign") {
+        g = ptx_func(m, "g", PTX_NONE);
+        ptx_ret(g);
+        if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
+        ptx_call(k, g, 0, NULL);
+    }
+    PAIR(AMPERE, "!foreign") {
+        g = ptx_func(m, "g", PTX_NONE);
+        ptx_ret(g);
+        if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
+        ptx_func_address(k, g);
+    }
+    PAIR(AMPERE, "!foreign") {
+        g = ptx_entry(m, "g");
+        if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
+        ptx_ret(g);
+    }
+}
+
 int main(void) {
     lanes();
     rounds();
@@ -1208,5 +1296,6 @@ int main(void) {
     texts();
     others();
     seconds();
+    one_place();
     return check_end();
 }
