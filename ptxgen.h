@@ -6675,15 +6675,13 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
 PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
                          const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
     uint32_t i;
-    for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
-    if (!ptx__ready(k)) return;
-    if (!text || (n && !operands) || (results && (!types || !out))) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "ptx_raw: the text, the operands, the types or the results are NULL");
-        return;
-    }
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
-        for (i = 0; results <= 64 && i < results; i++) out[i] = ptx__none();
+    int ready = ptx__ready(k);
+    if (ready && (!text || (n && !operands) || (results && (!types || !out))))
+        ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
+                             "ptx_raw: the text, the operands, the types or the results are NULL");
+    /* a result may stand where an operand was */
+    if (!ready || !ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
+        for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {

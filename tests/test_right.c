@@ -191,6 +191,10 @@ static void edges(void) {
         ptx_mbarrier_arrive(k, ptx_ptr_add(k, empty, x, 8)), END, END;
         done(__FILE__, __LINE__, j ? "order" : "", NULL);
     }
+    {
+        const ptx_type u32 = PTX_U32;
+        begin(AMPERE), x = n, ptx_raw(k, "add.u32 $0, $1, 1;", 1, &x, 1, &u32, &x), out(x), RIGHT;
+    }
     begin(AMPERE), x = ptx_local(k, "own", PTX_U32, 4, 4), ST(x, 0, n), y = ptx_mov(k, U(0)); /* 32 bits do */
     ptx_raw(k, "{ .reg .b32 t; ld.local.u32 t, [$0]; ld.const.u32 t, [$0]; }", 1, &y, 0, NULL, NULL);
     out(LD(x, 0)), RIGHT;
