@@ -6357,7 +6357,7 @@ static const char *ptx__text_address(const char *name, size_t n, const ptx_val *
     if (strstr(own, ".shared"))
         return !v->space || v->space == PTX_SHARED || v->space == PTX_SHARED_CLUSTER ? NULL
                                                                                      : "in shared memory";
-    if (bits != 64) return "of 64 bits";
+    if (bits != 64) return strstr(own, ".local") || strstr(own, ".const") ? NULL : "of 64 bits";
     if (strstr(own, ".global") && v->space > PTX_GLOBAL) return "in global memory";
     return NULL;
 }
@@ -6734,15 +6734,13 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
 PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
                          const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
     uint32_t i;
-    for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
-    if (!ptx__ready(k)) return;
-    if (!text || (n && !operands) || (results && (!types || !out))) {
-        ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "ptx_raw: the text, the operands, the types or the results are NULL");
-        return;
-    }
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
-        for (i = 0; results <= 64 && i < results; i++) out[i] = ptx__none();
+    int ready = ptx__ready(k);
+    if (ready && (!text || (n && !operands) || (results && (!types || !out))))
+        ready = 0, ptx__fail(k, PTX_E_ARGUMENT, site,
+                             "ptx_raw: the text, the operands, the types or the results are NULL");
+    /* a result may stand where an operand was */
+    if (!ready || !ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
+        for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
@@ -7608,6 +7606,7 @@ typedef struct ptx__flow {
     uint32_t *walk[3];      /* of the advice: blocks each */
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
+    uint32_t left; /* the text + 1 in which threads may have left, that was looked behind last; 0: none */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
     uint32_t corner; /* whether ptx__value takes the block for the first of the grid */
@@ -11538,6 +11537,8 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 }
 
 static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b);
+static int ptx__raw_leaves(const char *text);
+static void ptx__spend(ptx__flow *f, size_t of, uint32_t each);
 /* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less
    than something do not keep it. */
 static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) {
@@ -11546,8 +11547,13 @@ static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) 
     ptx__point at;
     for (; b; b = f->block[b].idom) {
         const ptx__ins *last = &k->ins.at[f->block[f->block[b].idom].end - 1];
-        if (last->kind != PTX__I_BRANCH || !last->guard || f->post_idom[f->block[b].idom] == b) continue;
-        chosen = ptx__chosen_for(k, f, b);
+        const int leaves = last->kind == PTX__I_LEAVE;
+        if ((last->kind != PTX__I_BRANCH && !leaves) || !last->guard
+            || (!leaves && f->post_idom[f->block[b].idom] == b))
+            continue;
+        chosen = leaves ? PTX__WORD(PTX__TAG(last->guard) == PTX__W_PRED ? PTX__W_PRED_NOT : PTX__W_PRED,
+                                    PTX__INDEX(last->guard))
+                        : ptx__chosen_for(k, f, b);
         if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &at)
             || at.op != PTX_SETP)
             return 1;
@@ -11561,6 +11567,13 @@ static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) 
             || k->m->chars.at[at.form->text + 5] != (PTX__TAG(chosen) == PTX__W_PRED ? 'l' : 'g'))
             return 1;
     }
+    return 0;
+}
+static int ptx__raw_leaves_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    ptx__point at;
+    ptx__spend(f, i, 8);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < i;)
+        if (at.op == PTX_RAW && ptx__raw_leaves(ptx__raw_text(k, at.ins))) return 1;
     return 0;
 }
 /* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first
@@ -11578,7 +11591,8 @@ static void ptx__advise_edge(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint
     f->corner = 1;
     index = *at.w;
     index = (uint32_t)ptx__value(k, f, &index, 0, &good);
-    if (good && index > 0xffff0000u && !ptx__first_stays_away(k, f, ptx__block_of(f, i)))
+    if (good && index > 0xffff0000u && !ptx__first_stays_away(k, f, ptx__block_of(f, i))
+        && !ptx__raw_leaves_before(k, f, i))
         ptx__note(
             k, PTX_ADVICE_BEYOND, i,
             "for the first thread of the grid the index here is %d, which without a sign is %u: a condition "
@@ -11806,7 +11820,9 @@ static int ptx__raw_leaves(const char *text) {
     return 0;
 }
 static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
-    uint32_t i;
+    uint32_t i = f->left, b = ptx__block_of(f, from);
+    f->left = from + 1;
+    if (i && ptx__block_of(f, i - 1) == b) return PTX_E_NONE; /* all behind it has been looked at */
     memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
     i = ptx__together_behind(k, f, from);
     if (!i) return PTX_E_NONE;
@@ -11915,7 +11931,7 @@ static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *
 static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, s, i, pair = 0, loads[33], *count = loads + 32, counted = 0;
     ptx__point at;
-    *count = 0;
+    *count = f->left = 0;
     if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
@@ -12052,6 +12068,7 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
         if (at.effect == PTX__EFFECT_BARRIER && at.says & PTX__SAYS(MBARRIER)) does |= 0x80000000u;
+        if (at.op == PTX_RAW && strstr(ptx__raw_text(k, at.ins), "_wait")) does |= 0x80000000u;
         committed |= at.op == PTX_BULK_COMMIT_GROUP;
         if (at.effect == PTX__EFFECT_BULK_IN && !in) in = at.i + 1;
         if (at.effect == PTX__EFFECT_BULK_OUT && !out) out = at.i + 1;
@@ -12457,7 +12474,7 @@ static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point 
     return at->i == about[0] ? 2 : ptx__block_of(f, at->i) == about[1];
 }
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
+    const uint32_t *made = ptx__in_slot(k, i, 'b'), *w, *before = NULL;
     uint32_t t, lanes[32], threads = ptx__threads_of(k), about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
     int steps = PTX__ORIGIN_STEPS;
@@ -12467,6 +12484,8 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     ptx__point at;
     if (!declared) threads = k->max_threads ? k->max_threads : 1024;
     if (!made || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
+    ptx__spend(f, k->ins.count, 8);
+    if (f->effort <= 8192) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__in_slot(k, at.i, 'b'), made))
             about[1] = ptx__block_of(f, at.i);
@@ -12495,7 +12514,9 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
         all += come;
         if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : by;
-        together = last == ptx__block_of(f, at.i) && !at.ins->guard ? together + come : come;
+        together = last == ptx__block_of(f, at.i) && !at.ins->guard && ptx__same(before, w) ? together + come
+                                                                                            : come;
+        before = w;
         last = at.ins->guard || PTX__TAG(w[0]) != PTX__W_32 || ptx__staged(k, f, w[0], 0, &steps)
                    ? UINT32_MAX
                    : ptx__block_of(f, at.i);
@@ -15226,6 +15247,11 @@ static uint32_t ptx__tree_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
     if (at->form->result != PTX__RESULT_SAME || at->op == PTX_LD || at->opaque) return 0;
     for (w = at->w; w < at->end; w = ptx__behind(w))
         if (PTX__TAG(*w) < PTX__CLASSES) mark = ptx__joined(mark, tree[ptx__slot(f, *w)]);
+    if (at->op == PTX_SELP && mark & PTX__TREE_DOWN) { /* by the lane: a sum of what there is from each on */
+        int good = PTX__VALUE_STEPS;
+        ptx__value(k, f, at->end - 1, 0, &good);
+        if (good) return 0;
+    }
     if (!(mark & PTX__TREE_WHOLE)) return mark;
     if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2]))
         return 0; /* by lanes, it may be */

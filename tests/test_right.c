@@ -136,6 +136,70 @@ static void barriers(void) {
     IF(CMP(GE, tid, I(128))), bar_n(I(1), 128), END, out(n), RIGHT;
 }
 
+/* The first thread has left, by a guard of its own or by text; lanes take what others have by their number;
+ * mbarriers are waited for in text, and made full before the first round. */
+static ptx_val row(void) { return ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid); }
+static void before(ptx_val x) {
+    ptx_val y = ptx_sub(k, x, U(1));
+    ST(AT(q, x), 0, LD(AT(p, y), 0));
+}
+static void edges(void) {
+    ptx_val x, y, c, i, full, empty;
+    int j;
+    begin(AMPERE), x = row(), ptx_guard(k, CMP(EQ, x, U(0))), ptx_ret(k), before(x), RIGHT;
+    begin(AMPERE), x = row(), c = CMP(GE, x, n), c = ptx_op2(k, PTX_OR, 0, CMP(EQ, x, U(0)), c);
+    ptx_guard(k, c), ptx_ret(k), before(x), RIGHT;
+    begin(AMPERE), x = row(), c = CMP(EQ, x, U(0)), ptx_raw(k, "@$0 exit;", 1, &c, 0, NULL, NULL);
+    before(x), RIGHT;
+    begin(AMPERE), x = row(), ptx_guard(k, CMP(GT, x, n)), ptx_ret(k), before(x), WRONG("beyond", "-1");
+
+    begin(AMPERE), x = LD(AT(p, tid), 0); /* sums of all from here on */
+    for (j = 1; j < 32; j *= 2) {
+        y = ptx_as(ptx_shfl_down(k, x, I(j), I(31), FULL), PTX_U32);
+        c = CMP(LT, ptx_add(k, lane, U((uint32_t)j)), U(32)), x = ptx_add(k, x, ptx_selp(k, y, U(0), c));
+    }
+    out(x), RIGHT;
+    begin(AMPERE), x = LD(AT(p, tid), 0), c = CMP(LT, n, U(9)); /* chosen by no lane's number */
+    for (j = 16; j; j /= 2) {
+        y = ptx_as(ptx_shfl_down(k, x, I(j), I(31), FULL), PTX_U32);
+        x = ptx_add(k, x, ptx_selp(k, y, U(0), c));
+    }
+    out(x), WRONG("lanes", NULL);
+
+    begin(HOPPER), make(1, 1), IF(one), fetch(sh, bar), END;
+    ptx_raw(k,
+            "{ .reg .pred P; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 P, [$0], 0; @P bra OVER; bra "
+            "AGAIN; OVER: }",
+            1, &bar, 0, NULL, NULL);
+    out(LD(mine, 0)), RIGHT;
+    begin(HOPPER), make(1, 1), IF(one), fetch(sh, bar), END;
+    ptx_raw(k, "nanosleep.u32 9;", 0, NULL, 0, NULL, NULL), BAR, out(n), WRONG("unwaited", NULL);
+
+    for (j = 0; j < 2; j++) {
+        begin(HOPPER), BLOCK(160), full = ptx_shared(k, "full", PTX_U64, 2, 8);
+        empty = ptx_shared(k, "empty", PTX_U64, 2, 8), IF(one), i = FOR(U(2));
+        ptx_mbarrier_init(k, ptx_ptr_add(k, full, i, 8), I(1));
+        ptx_mbarrier_init(k, ptx_ptr_add(k, empty, i, 8), I(128)), END;
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0), END, BAR, IF(CMP(EQ, warp, I(4))), IF(ptx_elect(k, FULL));
+        i = FOR(n), x = low(i, 1), y = low(ptx_as(ptx_shr(k, i, I(1)), PTX_U32), 1);
+        wait_val(ptx_ptr_add(k, empty, x, 8), y);
+        fetch(ptx_ptr_add(k, sh, x, 1024), ptx_ptr_add(k, full, x, 8)), END, END, ptx_else(k);
+        ptx_mbarrier_arrive(k, empty), ptx_mbarrier_arrive(k, ptx_off(empty, j ? 0 : 8));
+        i = FOR(n), x = low(i, 1), y = low(ptx_as(ptx_shr(k, i, I(1)), PTX_U32), 1);
+        wait_val(ptx_ptr_add(k, full, x, 8), y);
+        out(LD(AT(ptx_ptr_add(k, sh, x, 1024), low(tid, 127)), 0));
+        ptx_mbarrier_arrive(k, ptx_ptr_add(k, empty, x, 8)), END, END;
+        done(__FILE__, __LINE__, j ? "order" : "", NULL);
+    }
+    {
+        const ptx_type u32 = PTX_U32;
+        begin(AMPERE), x = n, ptx_raw(k, "add.u32 $0, $1, 1;", 1, &x, 1, &u32, &x), out(x), RIGHT;
+    }
+    begin(AMPERE), x = ptx_local(k, "own", PTX_U32, 4, 4), ST(x, 0, n), y = ptx_mov(k, U(0)); /* 32 bits do */
+    ptx_raw(k, "{ .reg .b32 t; ld.local.u32 t, [$0]; ld.const.u32 t, [$0]; }", 1, &y, 0, NULL, NULL);
+    out(LD(x, 0)), RIGHT;
+}
+
 /* Phases of mbarriers, asked after in many ways. */
 static void phases(void) {
     ptx_val c, i, x, s[3], at;
@@ -460,6 +524,7 @@ int main(void) {
     indices();
     groups();
     tables();
+    edges();
     barriers();
     phases();
     specialised();
