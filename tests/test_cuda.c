@@ -263,7 +263,7 @@ static void test_text(ptxcu *cu) {
         ptx_module *m = ptx_module_new(NULL);
         ptx_kernel *k = ptx_entry(m, "broken");
         char where[300];
-        ptx_raw(k, "frobnicate.u32 1;", 0, NULL, 0, NULL, NULL), sprintf(where, "%s:%d", __FILE__, __LINE__);
+        ptx_raw(k, "membar.frobnicate;", 0, NULL, 0, NULL, NULL), sprintf(where, "%s:%d", __FILE__, __LINE__);
         ptx_ret(k);
         EXPECT(cu, ptxcu_load(cu, m, &p), PTXCU_E_JIT, "frobnicate");
         CHECK(strstr(ptxcu_get_error(cu)->message, where) != NULL);
