@@ -12895,8 +12895,22 @@ static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const pt
             return;
         }
 }
+/* Whether that many bytes at a place of a round pass the end of their shared array, which has *has; -1: it is
+   in none, or in one whose size is not known. */
+static int ptx__passes_end(const ptx_kernel *k, uint32_t at, uint64_t bytes, const char **array,
+                           uint32_t *has) {
+    const uint32_t index = at / PTX__ARRAY_STEP;
+    const ptx__symbol *s;
+    if (!index || index > k->shared.count || !k->shared.at[index - 1].count) return -1;
+    s = &k->shared.at[index - 1];
+    *array = k->m->names.at + s->name;
+    *has = s->count * ptx_type_bytes((ptx_type)s->type);
+    return at % PTX__ARRAY_STEP + bytes > *has;
+}
 static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t n, m, out = 0, filled = 0, bytes;
+    uint32_t n, m, out = 0, filled = 0, has;
+    int alone = 1; /* no other wait for that mbarrier */
+    const char *array;
     ptx__rounds r;
     ptx__point at;
     ptx__play_wait(k, f, i, &r);
@@ -12910,18 +12924,16 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             return;
         }
     for (n = 0; n < r.n; n++) {
-        uint32_t array = r.at[n] / PTX__ARRAY_STEP;
-        if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
-        bytes = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
-        if (r.at[n] % PTX__ARRAY_STEP + 8 > bytes)
+        const int past = ptx__passes_end(k, r.at[n], 8, &array, &has);
+        if (past < 0) return;
+        if (past)
             out = out ? out : n + 1;
         else if (out) {
             ptx__note(
                 k, PTX_ADVICE_ORDER, i,
                 "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
                 "array",
-                out - 1, r.at[out - 1] % PTX__ARRAY_STEP, k->m->names.at + k->shared.at[array - 1].name,
-                bytes);
+                out - 1, r.at[out - 1] % PTX__ARRAY_STEP, array, has);
             return;
         }
     }
@@ -12941,10 +12953,10 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         int alike = ptx__alike(k, f, ptx__mbarrier_of(k, at.i), ptx__mbarrier_of(k, i));
         if (at.opaque) return;
         if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
-        if (alike && ptx__is_wait(&at) && at.i != i) bytes = 0; /* it may have waited for the first there */
+        if (alike && ptx__is_wait(&at) && at.i != i) alone = 0; /* it may have waited for the first there */
     }
     ptx__advise_lonely(k, f, i, &r);
-    if (r.parity[0] && filled && bytes)
+    if (r.parity[0] && filled && alone)
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
                   "before the copy at %s has come",
@@ -12955,19 +12967,19 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
             "round has nothing to wait for, it asks for parity 1, the phase before the first");
 }
-/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each other.
-   */
+/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each
+   other. */
 static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t n, m, out = 0, has, array;
+    uint32_t n, m, out = 0, has;
+    const char *array;
     uint64_t bytes;
     ptx__rounds r;
     if (!ptx__number_in(k, f, i, 'C', &bytes) || bytes > 0x100000) return;
     ptx__play(k, f, i, ptx__bulk_target(k, i), NULL, &r);
     for (n = 0; n < r.n; n++) {
-        array = r.at[n] / PTX__ARRAY_STEP;
-        if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
-        has = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
-        if (r.at[n] % PTX__ARRAY_STEP + bytes > has)
+        const int past = ptx__passes_end(k, r.at[n], bytes, &array, &has);
+        if (past < 0) return;
+        if (past)
             out = out ? out : n + 1;
         else if (out) {
             ptx__note(
@@ -12975,8 +12987,7 @@ static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) 
                 "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
                 "stages than the array",
                 out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
-                r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1,
-                k->m->names.at + k->shared.at[array - 1].name, has);
+                r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1, array, has);
             return;
         }
         for (m = 0; m < n; m++) {
