@@ -54,6 +54,17 @@ static inline void bulk_commit(void) { ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0); }
 static inline void bulk_wait(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(left)); }
 static inline void bulk_wait_read(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(left)); }
 static inline ptx_val flip(ptx_val bit) { return ptx_as(ptx_xor(k, bit, I(1)), PTX_U32); }
+/* A product of matrices into these sums, of one tile by itself, under way; and the wait for all but some. */
+static ptx_var sums[4];
+static inline void issue(ptx_val tile) {
+    ptx_val o[7];
+    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 128);
+    o[2] = NE(n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+static inline void product_wait(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(left)); }
 
 /* What follows is recorded twice: with the mistake, and without. */
 static int bad, turn;

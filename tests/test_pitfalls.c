@@ -328,20 +328,10 @@ static void bulk_stores(void) {
     }
 }
 
-static ptx_var sums[4];
 static void start_sums(void) {
     int i;
     for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
 }
-static void product(ptx_val tile) {
-    ptx_val o[7];
-    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 128);
-    o[2] = NE(n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
-    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-}
-static void product_wait(void) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(0)); }
 static void use_sums(void) { ptx_st(k, PTX_F32, ptx_at(q, 0), ptx_get(k, sums[0])); }
 
 static void products(void) {
@@ -351,9 +341,9 @@ static void products(void) {
         FOR(U(0), n, U(1));
         fetch_sh();
         wait_val(bar, zero);
-        product(sh);
+        issue(sh);
         if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
-        product_wait();
+        product_wait(0);
         if (!bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
         BAR;
         ptx_break(k);
@@ -367,14 +357,14 @@ static void products(void) {
         ST(mine, 0, n);
         proxy_fence();
         BAR;
-        product(sh);
-        if (!bad) product_wait();
+        issue(sh);
+        if (!bad) product_wait(0);
         BAR;
         END;
-        product_wait();
+        product_wait(0);
         use_sums();
     }
-    PAIR(HOPPER, "!align") start_sums(), product(ptx_off(sh, bad ? 8 : 1024)), product_wait(), use_sums();
+    PAIR(HOPPER, "!align") start_sums(), issue(ptx_off(sh, bad ? 8 : 1024)), product_wait(0), use_sums();
 }
 
 static void clusters(void) {

@@ -310,16 +310,6 @@ static void bulk_stores(void) {
     BAR, END, RIGHT;
 }
 
-static ptx_var sums[4];
-static void issue(ptx_val tile) {
-    ptx_val o[7];
-    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 128);
-    o[2] = CMP(NE, n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
-    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-}
-static void product_wait(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(left)); }
 static void begin_sums(void) {
     int i;
     begin(HOPPER);

@@ -735,7 +735,7 @@ static void tensors(void) {
         o[2] = bad ? NE(zero, U(0)) : NE(i, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
         ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
         ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-        pwait(0);
+        product_wait(0);
         END;
         use_sums();
     }
@@ -950,7 +950,7 @@ static void seconds(void) {
         if (!bad) proxy_fence();
         BAR;
         issue(sh);
-        pwait(0);
+        product_wait(0);
         use_sums();
     }
 

@@ -1363,10 +1363,10 @@ static void products(void) {
         END;
         wait_val(bar, low(i, 1));
         issue(sh);
-        pwait(bad ? 1 : 0);
+        product_wait(bad ? 1 : 0);
         ptx_mbarrier_arrive(k, ptx_off(bar, 8));
         END;
-        pwait(0);
+        product_wait(0);
         use_sums();
     }
 
@@ -1386,7 +1386,7 @@ static void products(void) {
             ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
             if (!bad) ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
         }
-        pwait(0);
+        product_wait(0);
         use_sums();
     }
 
@@ -1399,7 +1399,7 @@ static void products(void) {
         END;
         wait_on(bar, 0);
         issue(sh);
-        pwait(bad ? 1 : 0);
+        product_wait(bad ? 1 : 0);
         use_sums();
     }
 
@@ -1412,7 +1412,7 @@ static void products(void) {
         END;
         if (!bad) wait_on(bar, 0);
         issue(sh);
-        pwait(0);
+        product_wait(0);
         use_sums();
         wait_on(bar, 0);
     }
@@ -1427,10 +1427,10 @@ static void products(void) {
         END;
         wait_val(bar, low(i, 1));
         issue(sh);
-        if (!bad) pwait(0);
+        if (!bad) product_wait(0);
         BAR;
         END;
-        pwait(0);
+        product_wait(0);
         use_sums();
     }
 }

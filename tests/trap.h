@@ -16,7 +16,7 @@
 #define RAW0(text) ptx_raw(k, text, 0, NULL, 0, NULL, NULL)
 #define FENCE(m) ptx_fence(k, m)
 static ptx_val x, y, z, i, w, at, full, empty, v4[8];
-static ptx_var a, s, ph, sums[4];
+static ptx_var a, s, ph;
 static inline ptx_val wsum(ptx_val sum) {
     uint32_t o;
     for (o = 16; o; o >>= 1) sum = ADD(sum, ptx_as(ptx_shfl_bfly(k, sum, I(o), I(31), FULL), PTX_U32));
@@ -46,15 +46,6 @@ static inline void turn_stage(uint32_t n4) {
 #define FULL_S ptx_ptr_add(k, full, GET(s), 8)
 #define EMPTY_S ptx_ptr_add(k, empty, GET(s), 8)
 #define TILE_S ptx_ptr_add(k, sh, GET(s), 1024)
-static inline void issue(ptx_val tile) {
-    ptx_val o[7];
-    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 128);
-    o[2] = NE(n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
-    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-}
-static inline void pwait(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(left)); }
 static inline void start_sums(void) {
     int j;
     BLOCK(128);
