@@ -5,7 +5,6 @@
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before
  * each run, and so are the rows of the caches past the end of a sequence. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_decode.h"

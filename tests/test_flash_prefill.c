@@ -5,7 +5,6 @@
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs are filled with NaN before each run, and so
  * is all of the tensors that belongs to no row. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_prefill.h"

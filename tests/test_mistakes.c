@@ -3,8 +3,7 @@
    identifier that says what it is; the others are listed with the reason why nobody can make them. Then more
    of the same kinds. Behind a mistake stands, where one is near, the same thing done right.
 
-     cc -std=c99 tests/test_mistakes.c -o test_mistakes -lm && ./test_mistakes */
-#define PTXGEN_IMPLEMENTATION
+     make build/test_mistakes */
 #include "../ptxgen.h"
 #include "check.h"
 

@@ -1,8 +1,7 @@
 /* test_silent.c - no operation's kernel gets advice, for any target and any of the examples: what is right is
  * left alone. Contraction and register pressure are told of, because they may be meant.
  *
- *   cc -std=c99 tests/test_silent.c -o test_silent -lm && ./test_silent */
-#define PTXGEN_IMPLEMENTATION
+ *   make build/test_silent */
 #include "../ptxgen_kernels.h"
 #include "check.h"
 

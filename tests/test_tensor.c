@@ -1,7 +1,7 @@
 /* test_tensor.c - tensors on the device, and the operations of ptxgen_kernels.h as calls on them: what they
    refuse, their three forms, streams, graphs, contexts, threads. `test_tensor [LIBRARY]`, as test_cuda.
 
-   cc -std=c99 tests/test_tensor.c -o build/test_tensor -ldl -lm -pthread */
+   make build/test_tensor */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
