@@ -772,7 +772,7 @@ static void raw_words(void) {
         {"!label", "mov.u32 $0, %tidx;", "mov.u32 $0, %tid.x;"},
         {"!label", "mov.u32 $0, %r999;", "mov.u32 $0, %envreg7;"},
         {"!label", "{ .reg .u32 a; } mov.u32 a, 1; mov.u32 $0, b;", "{ .reg .u32 a; mov.u32 $0, a; }"},
-        {"!duplicate", ".reg .u32 a; mov.u32 $0, 1; .reg .u32 a;",
+        {"!name-taken", ".reg .u32 a; mov.u32 $0, 1; .reg .u32 a;",
          ".reg .u32 a; { .reg .u32 a; mov.u32 $0, 1; }"},
         {"!label", "call ($0), nothing, ($1);", "mov.u32 $0, $1; // call nothing"},
         {"!form", "fadd.u32 $0, $1, $1;", "add .u32 $0, $1, $1;"},
@@ -984,7 +984,7 @@ static void assembler(void) {
         }
     }
     for (i = 0; i < 2; i++)
-        PAIR(AMPERE, "!duplicate") { /* a kernel behind it is called like a parameter */
+        PAIR(AMPERE, "!name-taken") { /* a kernel behind it is called like a parameter */
             other = i ? ptx_entry(m, bad ? "late" : "later") : NULL;
             ptx_param(k, "late", PTX_U32);
             if (!i) other = ptx_entry(m, bad ? "late" : "later");
