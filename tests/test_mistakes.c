@@ -150,7 +150,7 @@ static void names(void) {
     ptx_kernel *q;
     start(), l = ptx_label_new(k), ptx_guard(k, c), ptx_bra(k, l), REFUSED("N3_undefined_label", LABEL);
     start(), l = ptx_label_new(k), ptx_place(k, l), ptx_place(k, l), REFUSED("N4_duplicate_label", LABEL);
-    start(), ptx_ret(k), ptx_entry(m, "k"), with_ret = 0, REFUSED("N7_duplicate_kernel", DUPLICATE);
+    start(), ptx_ret(k), ptx_entry(m, "k"), with_ret = 0, REFUSED("N7_duplicate_kernel", NAME_TAKEN);
     start(), ptx_call(k, NULL, 0, NULL), REFUSED("N9_undefined_function", ARGUMENT);
     start(), ptx_ret(k), ptx_entry(m, "2k"), with_ret = 0, REFUSED("N12_name_starts_with_digit", NAME);
     {
