@@ -41,12 +41,15 @@
    LIBRARY  ptxcu_desc.library, else the variable PTXGEN_CUDA_LIBRARY, else libcuda.so.1, libcuda.so
           (nvcuda.dll on Windows). If that gives no working driver with a device: ptxcu_desc.fallback, else
           PTXGEN_CUDA_FALLBACK. So a machine without a GPU runs the same program on the CPU driver of
-          tests/sim. An empty variable is none. The library stays loaded when the handle is closed: its own
+          tests/sim (`make build/libptxsim.so`). An empty variable is none; a program with more rights than
+          its caller (setuid) reads neither. The library stays loaded when the handle is closed: its own
           threads may still run.
    CONTEXT  The device's primary context, shared with everything else that uses it (the CUDA runtime too),
-          or the caller's current one. Each call that reaches the driver makes the handle's context current
-          on the calling thread and leaves it so; ptxcu_close puts back what was current at ptxcu_open, if
-          it is still this one.
+          or one of the caller's: ptxcu_desc.context, or the one that is current at ptxcu_open. The caller
+          keeps it until ptxcu_close. Each call that reaches the driver pushes the handle's context and pops
+          it before it returns, on errors too, so that the calling thread has the same current context as
+          before. Where the handle's context is current already, both are saved: a thread that launches much
+          may make it current itself (ptxcu_get_context).
    THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
           Not at the same time: opening or closing a handle and anything else with it; unloading a program
           (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
@@ -130,7 +133,9 @@ extern "C" {
     X(OVERFLOW, "overflow", "a size or an offset passes 64 bits, or 32 where no more are possible")          \
     X(FREED, "freed", "a tensor that was freed, or a call prepared with a program that was unloaded")        \
     X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
-    X(BUSY, "busy", "a result whose call has not finished")
+    X(BUSY, "busy", "a result whose call has not finished")                                                  \
+    X(CONTEXT, "context", "no context is current, or the one given cannot be used")                          \
+    X(VARIABLE, "variable", "the program has no such variable")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
@@ -159,8 +164,9 @@ typedef void *ptxcu_graph;                  /* CUgraphExec: ready to be launched
 typedef struct ptxcu_desc {
     const char *library;     /* path or name, instead of PTXGEN_CUDA_LIBRARY and the usual names */
     const char *fallback;    /* tried when no other gives a device, instead of PTXGEN_CUDA_FALLBACK */
-    int device;              /* ordinal */
-    int use_current_context; /* 1: the context that is current now, if there is one, and its device */
+    int device;              /* ordinal; for the primary context only */
+    int use_current_context; /* 1: the context that is current now, and its device; none is an error */
+    void *context;           /* a CUcontext, used with its device instead of these; NULL: none */
     const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
     ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
@@ -406,9 +412,9 @@ typedef struct ptxcu_sample_desc {
     X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                     \
     X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                \
     X(cuDevicePrimaryCtxRelease_v2, (int device))                                                            \
-    X(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))                                \
     X(cuCtxGetCurrent, (void **context))                                                                     \
-    X(cuCtxSetCurrent, (void *context))                                                                      \
+    X(cuCtxPushCurrent_v2, (void *context))                                                                  \
+    X(cuCtxPopCurrent_v2, (void **context))                                                                  \
     X(cuCtxGetDevice, (int *device))                                                                         \
     X(cuCtxSynchronize, (void))                                                                              \
     X(cuModuleLoadDataEx, (void **module_, const void *image, unsigned n, int *options, void **values))      \
@@ -419,6 +425,7 @@ typedef struct ptxcu_sample_desc {
     X(cuLinkDestroy, (void *state))                                                                          \
     X(cuModuleUnload, (void *module_))                                                                       \
     X(cuModuleGetFunction, (void **function, void *module_, const char *name))                               \
+    X(cuModuleGetGlobal_v2, (uint64_t * address, size_t * bytes, void *module_, const char *name))           \
     X(cuFuncGetAttribute, (int *value, int attribute, void *function))                                       \
     X(cuFuncSetAttribute, (void *function, int attribute, int value))                                        \
     X(cuMemAlloc_v2, (uint64_t * address, size_t bytes))                                                     \
@@ -479,6 +486,8 @@ PTXGEN_API const char *ptxcu_error_name(ptxcu_code code);
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu);
 /* Any symbol of the driver library, or NULL. Copy it into a function pointer with memcpy. */
 PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name);
+/* The CUcontext that the handle works in, or NULL. */
+PTXGEN_API void *ptxcu_get_context(const ptxcu *cu);
 /* Wait for everything in the context. */
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu);
 
@@ -589,6 +598,13 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
 /* The index of an entry, for ptx_launch.entry. Errors: ENTRY. */
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry);
+/* Where a variable lies (ptx_variable_desc.exported, or .visible in a text), and its size: for copies, fills
+   and ptxcu_tensor_wrap. It belongs to the program; ptxcu_free refuses it. Errors: VARIABLE. */
+PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name, ptxcu_buffer *buffer);
+/* The driver's own handles, CUmodule and CUfunction, for calls of ptxcu_symbol. They live as long as the
+   program. Errors: ENTRY. */
+PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_);
+PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function);
 /* The program of an operation, built for this device at the first call; later calls allocate nothing.
    op: read during the call only; its emit function is what tells operations apart
    desc: op->desc_bytes bytes, of which padding counts, too
@@ -860,7 +876,7 @@ struct ptxcu {
     ptxcu__driver driver;
     int (*launch_ex)(const ptxcu__config *config, void *function, void **params, void **extra); /* or NULL */
     void *library;
-    void *context, *previous; /* ours; what was current at open */
+    void *context;
     int device;
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
@@ -1040,20 +1056,6 @@ static void ptxcu__unload_library(void *library) {
 #endif
 }
 
-/* The variable's value in the caller's buffer, or NULL for one that is unset, empty or too long. */
-static const char *ptxcu__variable(const char *name, char *buffer, size_t capacity) {
-#ifdef _WIN32
-    DWORD n = GetEnvironmentVariableA(name, buffer, (DWORD)capacity);
-    return n > 0 && n < capacity ? buffer : NULL;
-#else
-    const char *value = getenv(name);
-    size_t n = value ? strlen(value) : 0;
-    if (n == 0 || n >= capacity) return NULL;
-    memcpy(buffer, value, n + 1);
-    return buffer;
-#endif
-}
-
 /* Try one library. The message of the handle grows by a line that says what was wrong with it, and the
    error's code becomes that of the library that came furthest. 1: it works. */
 static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
@@ -1061,7 +1063,12 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
     ptxcu_code code = PTXCU_E_NONE;
     int result, devices = 0, missing = 0;
     const char *text = NULL;
-    void *library = ptxcu__load_library(name, reason, sizeof reason), *symbol;
+    void *library = NULL, *symbol;
+    if (strlen(name) >= sizeof cu->library_name)
+        snprintf(reason, sizeof reason, "the name is longer than %u characters",
+                 (unsigned)sizeof cu->library_name - 1);
+    else
+        library = ptxcu__load_library(name, reason, sizeof reason);
     if (!library) {
         ptxcu__append(cu, "\n  %s%s: %s", name, origin, reason);
         return 0;
@@ -1108,22 +1115,80 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
     return 0;
 }
 
+/* Try the library that a variable names. *set: 0 where it is unset or empty, and in a program that has more
+   rights than its caller, who must not choose what it loads. */
+static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set) {
+    char name[sizeof cu->library_name + 1], origin[40];
+    size_t length;
+#ifdef _WIN32
+    length = GetEnvironmentVariableA(variable, name, (DWORD)sizeof name);
+    if (length >= sizeof name) memset(name, '?', sizeof name);
+#else
+    const char *value = getuid() == geteuid() && getgid() == getegid() ? getenv(variable) : NULL;
+    length = value ? strlen(value) : 0;
+    if (value) snprintf(name, sizeof name, "%s", value);
+#endif
+    *set = length > 0;
+    if (!*set) return 0;
+    name[sizeof name - 1] = 0; /* one too long stays so, and is refused */
+    snprintf(origin, sizeof origin, " (%s)", variable);
+    return ptxcu__try(cu, name, origin);
+}
+
 /* ---- [CORE] ----------------------------------------------------------------------------------------- */
 
 /* -- handle -- */
 
-/* The handle can be used, and its context is current. */
-static ptxcu_code ptxcu__enter(ptxcu *cu) {
+/* Make the handle's context current on this thread, for ptxcu__leave to undo. *pushed: whether it was not. */
+static ptxcu_code ptxcu__enter(ptxcu *cu, int *pushed) {
     void *current = NULL;
     int result;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    *pushed = 0;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
     if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
-    result = cu->driver.cuCtxSetCurrent(cu->context);
-    return result ? ptxcu__driver_fail(cu, result, "cuCtxSetCurrent()") : PTXCU_E_NONE;
+    result = cu->driver.cuCtxPushCurrent_v2(cu->context);
+    if (result) return ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2()");
+    *pushed = 1;
+    return PTXCU_E_NONE;
 }
+
+/* Restore the thread's current context. Returns `code`, what the call in between gave. */
+static ptxcu_code ptxcu__leave(ptxcu *cu, int pushed, ptxcu_code code) {
+    void *popped;
+    int result = pushed ? cu->driver.cuCtxPopCurrent_v2(&popped) : 0;
+    if (result) result = cu->driver.cuCtxPopCurrent_v2(&popped); /* nobody else can: try again */
+    if (result == 0 || code != PTXCU_E_NONE) return code;
+    return ptxcu__driver_fail(cu, result, "cuCtxPopCurrent_v2() behind a call that was carried out");
+}
+
+/* Return an error if the handle cannot be used: it comes before all else in a function. */
+#define PTXCU__READY(cu)                                                                                     \
+    do {                                                                                                     \
+        if (!(cu)) return PTXCU_E_MEMORY;                                                                    \
+        if (!(cu)->ready) return (cu)->first.error.code;                                                     \
+    } while (0)
+
+/* Return what `call` gives, which runs with the handle's context current. */
+#define PTXCU__IN_CONTEXT(cu, call)                                                                          \
+    do {                                                                                                     \
+        int pushed_;                                                                                         \
+        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        if (code_ == PTXCU_E_NONE) code_ = (call);                                                           \
+        return ptxcu__leave(cu, pushed_, code_);                                                             \
+    } while (0)
+
+/* The same of one driver call; `text` is the argument list of ptxcu__driver_fail. */
+#define PTXCU__DO(cu, call, text)                                                                            \
+    do {                                                                                                     \
+        int pushed_, result_;                                                                                \
+        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        if (code_ == PTXCU_E_NONE) {                                                                         \
+            result_ = (cu)->driver.call;                                                                     \
+            if (result_) code_ = ptxcu__driver_fail text;                                                    \
+        }                                                                                                    \
+        return ptxcu__leave(cu, pushed_, code_);                                                             \
+    } while (0)
 
 static int ptxcu__attribute(const ptxcu *cu, int attribute) {
     int value = 0;
@@ -1186,18 +1251,40 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     return PTXCU_E_NONE;
 }
 
+/* The caller's context: its device, and that it can be used at all. */
+static ptxcu_code ptxcu__take_context(ptxcu *cu, void *context, int devices) {
+    void *popped;
+    int i, result, device = 0;
+    result = cu->driver.cuCtxPushCurrent_v2(context);
+    if (result) {
+        ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2(the caller's context)");
+        return ptxcu__recode(cu, PTXCU_E_CONTEXT);
+    }
+    result = cu->driver.cuCtxGetDevice(&cu->device);
+    if (cu->driver.cuCtxPopCurrent_v2(&popped)) cu->driver.cuCtxPopCurrent_v2(&popped);
+    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
+    for (i = 0; i < devices; i++)
+        if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
+    cu->context = context;
+    return PTXCU_E_NONE;
+}
+
 static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int devices) {
     int result, ordinal = desc->device;
-    result = cu->driver.cuCtxGetCurrent(&cu->previous);
-    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
-    if (desc->use_current_context && cu->previous) {
-        int i, device = 0;
-        result = cu->driver.cuCtxGetDevice(&cu->device);
-        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
-        for (i = 0; i < devices; i++)
-            if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
-        cu->context = cu->previous;
-        return PTXCU_E_NONE;
+    void *current = NULL;
+    if (desc->context && desc->use_current_context)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: context and use_current_context exclude each other; give one");
+    if (desc->context) return ptxcu__take_context(cu, desc->context, devices);
+    if (desc->use_current_context) {
+        result = cu->driver.cuCtxGetCurrent(&current);
+        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
+        if (!current)
+            return ptxcu__fail(cu, PTXCU_E_CONTEXT,
+                               "ptxcu_open: use_current_context is set, and no context is current on this "
+                               "thread; make one current, or give it as ptxcu_desc.context, or leave both 0 "
+                               "for the device's primary context");
+        return ptxcu__take_context(cu, current, devices);
     }
     if (ordinal < 0 || ordinal >= devices)
         return ptxcu__fail(cu, PTXCU_E_DEVICE,
@@ -1209,34 +1296,21 @@ static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int d
     result = cu->driver.cuDevicePrimaryCtxRetain(&cu->context, cu->device);
     if (result) return ptxcu__driver_fail(cu, result, "cuDevicePrimaryCtxRetain(device %d)", ordinal);
     cu->retained = 1;
-    result = cu->driver.cuCtxSetCurrent(cu->context);
-    return result ? ptxcu__driver_fail(cu, result, "cuCtxSetCurrent()") : PTXCU_E_NONE;
+    return PTXCU_E_NONE;
 }
 
-/* Give the context back: all of open that reached into the driver is undone. */
-static void ptxcu__leave_context(ptxcu *cu) {
-    void *current = NULL;
-    unsigned flags = 0;
-    int active = 1;
-    if (!cu->retained) return;
-    if (cu->driver.cuCtxGetCurrent(&current)) current = NULL;
-    if (current == cu->context && cu->previous != cu->context) cu->driver.cuCtxSetCurrent(cu->previous);
-    cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
-    /* Another handle may have made it current before this one, and be gone: leave no dead context behind. */
-    if (current == cu->context && cu->previous == cu->context
-        && cu->driver.cuDevicePrimaryCtxGetState(cu->device, &flags, &active) == 0 && !active)
-        cu->driver.cuCtxSetCurrent(NULL);
+/* Give the primary context back, if open has retained it. */
+static void ptxcu__release_context(ptxcu *cu) {
+    if (cu->retained) cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
     cu->retained = 0;
 }
 
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
-    char buffer[512];
     ptx_alloc_fn alloc;
     ptxcu *cu;
-    const char *variable;
     ptxcu_code code;
-    int found, devices;
+    int found, set, devices;
     if (!out) return PTXCU_E_ARGUMENT;
     *out = NULL;
     memset(&d, 0, sizeof d);
@@ -1268,23 +1342,24 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
-    variable = d.library ? NULL : ptxcu__variable("PTXGEN_CUDA_LIBRARY", buffer, sizeof buffer);
     if (d.library) {
         found = ptxcu__try(cu, d.library, "");
-    } else if (variable) {
-        found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_LIBRARY)");
     } else {
+        found = ptxcu__try_variable(cu, "PTXGEN_CUDA_LIBRARY", &set);
 #ifdef _WIN32
-        found = ptxcu__try(cu, "nvcuda.dll", "");
+        if (!set) found = ptxcu__try(cu, "nvcuda.dll", "");
 #else
-        found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
+        if (!set) found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
 #endif
     }
-    if (!found && d.fallback) found = ptxcu__try(cu, d.fallback, " (fallback)");
-    if (!found && !d.fallback) {
-        variable = ptxcu__variable("PTXGEN_CUDA_FALLBACK", buffer, sizeof buffer);
-        if (variable) found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_FALLBACK)");
-    }
+    if (!found)
+        found = d.fallback ? ptxcu__try(cu, d.fallback, " (fallback)")
+                           : ptxcu__try_variable(cu, "PTXGEN_CUDA_FALLBACK", &set);
+#ifndef _WIN32
+    if (!found)
+        ptxcu__append(cu, "\nWithout a GPU, use the CPU driver: `make build/libptxsim.so` in ptxgen's folder "
+                          "builds it; set PTXGEN_CUDA_FALLBACK, or ptxcu_desc.fallback, to that file.");
+#endif
     if (!found) return cu->first.error.code;
     devices = cu->info.ordinal;
     cu->info.ordinal = 0;
@@ -1292,7 +1367,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     if (code == PTXCU_E_NONE) code = ptxcu__describe_device(cu);
     if (code != PTXCU_E_NONE) {
         const char *library = cu->info.library;
-        ptxcu__leave_context(cu);
+        ptxcu__release_context(cu);
         memset(&cu->info, 0, sizeof cu->info);
         cu->info.library = library;
         return code;
@@ -1314,7 +1389,7 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
     uint32_t i;
     if (!cu) return;
     if (cu->ready) {
-        int current = ptxcu__enter(cu) == PTXCU_E_NONE; /* not so when the caller has destroyed the context */
+        int pushed, current = ptxcu__enter(cu, &pushed) == PTXCU_E_NONE; /* 0: the caller has destroyed it */
         while (cu->programs) {
             ptxcu_program *p = cu->programs;
             cu->programs = p->next;
@@ -1327,7 +1402,8 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->block_count; i++)
             if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
         ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
-        ptxcu__leave_context(cu);
+        ptxcu__leave(cu, pushed, PTXCU_E_NONE);
+        ptxcu__release_context(cu);
     }
     ptxcu__release(cu, cu->first.log, PTXCU__LOG_BYTES);
     while (cu->first.next) {
@@ -1367,22 +1443,10 @@ PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name) {
     return cu && cu->library && name ? ptxcu__find(cu->library, name) : NULL;
 }
 
-/* Return what a driver call gives; `text` is the argument list of ptxcu__driver_fail. */
-#define PTXCU__DO(cu, call, text)                                                                            \
-    do {                                                                                                     \
-        int result_ = (cu)->driver.call;                                                                     \
-        return result_ ? ptxcu__driver_fail text : PTXCU_E_NONE;                                             \
-    } while (0)
-
-/* Stands before the first use of the driver: return if the handle cannot be used. */
-#define PTXCU__ENTER(cu)                                                                                     \
-    do {                                                                                                     \
-        ptxcu_code code_ = ptxcu__enter(cu);                                                                 \
-        if (code_ != PTXCU_E_NONE) return code_;                                                             \
-    } while (0)
+PTXGEN_API void *ptxcu_get_context(const ptxcu *cu) { return cu && cu->ready ? cu->context : NULL; }
 
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuCtxSynchronize(), (cu, result_, "cuCtxSynchronize()"));
 }
 
@@ -1392,33 +1456,40 @@ static ptxcu_code ptxcu__null(ptxcu *cu, const char *function, const char *param
     return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is NULL", function, parameter);
 }
 
-PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+static ptxcu_code ptxcu__alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     uint64_t address = 0;
-    int result;
-    if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__ENTER(cu);
-    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
-    if (bytes == 0) return PTXCU_E_NONE;
-    result = cu->driver.cuMemAlloc_v2(&address, bytes);
+    int result = cu->driver.cuMemAlloc_v2(&address, bytes);
     if (result) return ptxcu__driver_fail(cu, result, "cuMemAlloc_v2(%llu bytes)", (unsigned long long)bytes);
     buffer->address = address;
     buffer->bytes = bytes;
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
-    int result;
-    PTXCU__ENTER(cu);
-    if (buffer.address == 0) return PTXCU_E_NONE;
-    result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
+PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__READY(cu);
+    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
+    if (bytes == 0) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__alloc(cu, bytes, buffer));
+}
+
+static ptxcu_code ptxcu__free(ptxcu *cu, uint64_t address) {
+    int result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_free: cuCtxSynchronize()");
-    PTXCU__DO(cu, cuMemFree_v2(buffer.address),
-              (cu, result_, "cuMemFree_v2(0x%llx)", (unsigned long long)buffer.address));
+    result = cu->driver.cuMemFree_v2(address);
+    return result ? ptxcu__driver_fail(cu, result, "cuMemFree_v2(0x%llx)", (unsigned long long)address)
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
+    PTXCU__READY(cu);
+    if (buffer.address == 0) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__free(cu, buffer.address));
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
     if (memory) *memory = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!memory) return ptxcu__null(cu, "ptxcu_host_alloc", "memory");
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemHostAlloc(memory, bytes, 0),
@@ -1426,7 +1497,7 @@ PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!memory) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemFreeHost(memory), (cu, result_, "cuMemFreeHost()"));
 }
@@ -1445,7 +1516,7 @@ static ptxcu_code ptxcu__range(ptxcu *cu, const char *what, ptxcu_buffer b, size
 
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
                                    size_t bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_upload", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     if (!from) return ptxcu__null(cu, "ptxcu_upload", "from");
@@ -1455,7 +1526,7 @@ PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
 
 PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, size_t from_offset, size_t bytes,
                                      ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_download", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     if (!to) return ptxcu__null(cu, "ptxcu_download", "to");
@@ -1465,7 +1536,7 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
 
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (ptxcu__range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
@@ -1475,7 +1546,7 @@ PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, p
 
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_fill8", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemsetD8Async(to.address + to_offset, value, bytes, stream),
@@ -1484,7 +1555,7 @@ PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, 
 
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
                                    ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_fill32", to, to_offset, ptxcu_bytes(count, 4))) return PTXCU_E_ARGUMENT;
     if (count == 0) return PTXCU_E_NONE;
     if ((to.address + to_offset) % 4)
@@ -1500,7 +1571,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     if (!free_bytes) free_bytes = &unused[0];
     if (!total_bytes) total_bytes = &unused[1];
     *free_bytes = *total_bytes = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
 }
 
@@ -1626,16 +1697,13 @@ static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
-                                          ptxcu_tensor *tensor) {
+static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                       ptxcu_tensor *tensor) {
     ptxcu_tensor t;
     ptxcu_buffer memory;
     ptxcu_code code;
     uint64_t bytes;
     memset(&t, 0, sizeof t);
-    if (tensor) *tensor = t;
-    PTXCU__ENTER(cu);
-    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
     code = ptxcu__dense(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes);
     if (code != PTXCU_E_NONE) return code;
     code = ptxcu_alloc(cu, (size_t)bytes, &memory);
@@ -1651,6 +1719,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t ran
     t.type = (uint32_t)type;
     *tensor = t;
     return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                          ptxcu_tensor *tensor) {
+    if (tensor) memset(tensor, 0, sizeof *tensor);
+    PTXCU__READY(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
+    PTXCU__IN_CONTEXT(cu, ptxcu__tensor_create(cu, type, rank, shape, tensor));
 }
 
 /* The memory is the driver's, of this context. */
@@ -1687,16 +1763,13 @@ static int ptxcu__distinct(uint32_t rank, const uint64_t *shape, const uint64_t 
     return 1;
 }
 
-PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
-                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                     const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
     ptxcu_code code;
     uint64_t bytes, span, size;
     memset(&t, 0, sizeof t);
-    if (tensor) *tensor = t;
-    PTXCU__ENTER(cu);
-    if (!tensor) return ptxcu__null(cu, name, "tensor");
     code = ptxcu__dense(cu, name, (uint32_t)type, rank, shape, t.stride, &bytes);
     if (code != PTXCU_E_NONE) return code;
     size = ptx_type_bytes(type);
@@ -1729,6 +1802,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+    if (tensor) memset(tensor, 0, sizeof *tensor);
+    PTXCU__READY(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_wrap", "tensor");
+    PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
+}
+
 /* Give a block back that no tensor and no result uses, when nothing in the context can touch it any more. The
    slot stays until that has worked. */
 static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
@@ -1751,7 +1832,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     ptxcu_code code;
     uint32_t pins;
     int there;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!tensor || !tensor->owner) return PTXCU_E_NONE;
     code = ptxcu__alive(cu, name, "tensor", tensor, &b);
     if (code != PTXCU_E_NONE) return code;
@@ -1782,8 +1863,7 @@ static ptxcu_code ptxcu__view(ptxcu *cu, const char *function, const ptxcu_tenso
                               ptxcu_tensor *view, ptxcu_tensor *t) {
     ptxcu__block b;
     ptxcu_code code;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    PTXCU__READY(cu);
     if (!view) return ptxcu__null(cu, function, "view");
     code = ptxcu__alive(cu, function, "tensor", tensor, &b);
     if (code != PTXCU_E_NONE) return code;
@@ -1952,7 +2032,6 @@ static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_t
     size_t want;
     ptxcu_code code;
     int result;
-    PTXCU__ENTER(cu);
     code = ptxcu__alive(cu, function, name, t, &b);
     if (code == PTXCU_E_NONE) code = ptxcu__stream_ours(cu, function, stream);
     if (code != PTXCU_E_NONE) return code;
@@ -1970,61 +2049,66 @@ static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_t
 
 PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                           ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes, 1, 0, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes,
+                                          1, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes, 0, 0, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes,
+                                          0, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes, 1, 1, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes,
+                                          1, 1, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                         ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream));
 }
 
 /* -- streams and events -- */
 
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream) {
     if (stream) *stream = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_stream_create", "stream");
     PTXCU__DO(cu, cuStreamCreate(stream, 1), (cu, result_, "cuStreamCreate(non-blocking)"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuStreamDestroy_v2(stream), (cu, result_, "cuStreamDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "cuStreamSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_stream_wait_event", "event");
     PTXCU__DO(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_graph_begin", "stream");
     PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
 }
-PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+
+static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *noted = NULL;
     int result, gone;
-    if (graph) *graph = NULL;
-    PTXCU__ENTER(cu);
-    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
     result = cu->driver.cuStreamEndCapture(stream, &noted);
     if (result) return ptxcu__driver_fail(cu, result, "cuStreamEndCapture()");
     result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
@@ -2037,44 +2121,54 @@ PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_grap
     if (result) return ptxcu__driver_fail(cu, result, "cuGraphInstantiateWithFlags()");
     return ptxcu__driver_fail(cu, gone, "cuGraphDestroy()");
 }
+
+PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+    if (graph) *graph = NULL;
+    PTXCU__READY(cu);
+    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
+    PTXCU__IN_CONTEXT(cu, ptxcu__graph_end(cu, stream, graph));
+}
+
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!graph) return ptxcu__null(cu, "ptxcu_graph_launch", "graph");
     PTXCU__DO(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
 }
+
 PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!graph) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
 }
+
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event) {
     if (event) *event = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_create", "event");
     PTXCU__DO(cu, cuEventCreate(event, 0), (cu, result_, "cuEventCreate()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuEventDestroy_v2(event), (cu, result_, "cuEventDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_record", "event");
     PTXCU__DO(cu, cuEventRecord(event, stream), (cu, result_, "cuEventRecord()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_sync(ptxcu *cu, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_sync", "event");
     PTXCU__DO(cu, cuEventSynchronize(event), (cu, result_, "cuEventSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu_event stop, float *ms) {
     if (ms) *ms = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!start || !stop || !ms) return ptxcu__null(cu, "ptxcu_event_elapsed_ms", "an argument");
     PTXCU__DO(cu, cuEventElapsedTime(ms, start, stop), (cu, result_, "cuEventElapsedTime()"));
 }
@@ -2395,28 +2489,29 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
+/* A builder's module, or text. */
+static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
-    if (program) *program = NULL;
-    PTXCU__ENTER(cu);
-    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
     ptxcu__lock(&cu->building);
-    code = ptxcu__load(cu, m, program);
+    code = m ? ptxcu__load(cu, m, program) : ptxcu__program_new(cu, ptx, NULL, program);
     ptxcu__unlock(&cu->building);
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
-    ptxcu_code code;
+PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
+    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
+    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
+    PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, m, NULL, program));
+}
+
+PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
+    if (program) *program = NULL;
+    PTXCU__READY(cu);
     if (!ptx) return ptxcu__null(cu, "ptxcu_load_text", "ptx");
     if (!program) return ptxcu__null(cu, "ptxcu_load_text", "program");
-    ptxcu__lock(&cu->building);
-    code = ptxcu__program_new(cu, ptx, NULL, program);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, NULL, ptx, program));
 }
 
 static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
@@ -2433,11 +2528,9 @@ static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
-PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
+static ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
-    PTXCU__ENTER(cu);
-    if (!program) return PTXCU_E_NONE;
     ptxcu__lock(&cu->building);
     for (p = cu->programs; p; p = p->next) /* a pointer that is none of ours is not looked into */
         if (p == program && p->cached)
@@ -2449,6 +2542,12 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
+    PTXCU__READY(cu);
+    if (!program) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__unload(cu, program));
+}
+
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
     if (!program) return ptxcu__null(cu, function, "program");
     if (program->owner != cu)
@@ -2457,7 +2556,7 @@ static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const pt
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+static ptxcu_code ptxcu__entry_find(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu__entry e;
     ptx_entry_info info;
     ptxcu_code code;
@@ -2487,19 +2586,79 @@ static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const 
     return PTXCU_E_NONE;
 }
 
+static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->building);
+    code = ptxcu__entry_find(cu, program, name, entry);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry) {
     ptxcu_code code;
     if (entry) *entry = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
     if (code != PTXCU_E_NONE) return code;
     if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
     if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
-    ptxcu__lock(&cu->building);
-    code = ptxcu__entry_by_name(cu, program, name, entry);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
+}
+
+static ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
+                                ptxcu_buffer *buffer) {
+    ptxcu_buffer b;
+    int result = cu->driver.cuModuleGetGlobal_v2(&b.address, &b.bytes, program->module_, name);
+    if (result == 0) {
+        *buffer = b;
+        return PTXCU_E_NONE;
+    }
+    ptxcu__driver_fail(cu, result, "cuModuleGetGlobal_v2(\"%s\")", name);
+    if (result != 500) return PTXCU_E_DRIVER;
+    ptxcu__append(cu, "; the program has no such variable: name one that is .visible .global or .const "
+                      "(ptx_variable_desc.exported)");
+    return ptxcu__recode(cu, PTXCU_E_VARIABLE);
+}
+
+PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name,
+                                   ptxcu_buffer *buffer) {
+    ptxcu_code code;
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_global", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!name) return ptxcu__null(cu, "ptxcu_global", "name");
+    if (!buffer) return ptxcu__null(cu, "ptxcu_global", "buffer");
+    PTXCU__IN_CONTEXT(cu, ptxcu__global(cu, program, name, buffer));
+}
+
+PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_) {
+    ptxcu_code code;
+    if (module_) *module_ = NULL;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_get_module", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!module_) return ptxcu__null(cu, "ptxcu_get_module", "module_");
+    *module_ = program->module_;
+    return PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__bad_entry(ptxcu *cu, const ptxcu_program *program, uint32_t entry) {
+    return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
+                       (unsigned)entry, (unsigned)program->count);
+}
+
+PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function) {
+    ptxcu_code code;
+    if (function) *function = NULL;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_get_function", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!function) return ptxcu__null(cu, "ptxcu_get_function", "function");
+    if (entry >= program->count) return ptxcu__bad_entry(cu, program, entry);
+    *function = program->entries[entry].function;
+    return PTXCU_E_NONE;
 }
 
 /* -- the cache: open addressing; device, context and driver are the handle's, so they need not be in the key
@@ -2579,7 +2738,7 @@ static ptxcu_program *ptxcu__cached(ptxcu *cu, uint64_t hash, const ptx_operatio
     return program;
 }
 
-static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+static ptxcu_code ptxcu__operation_add(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        uint64_t hash, ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
@@ -2613,31 +2772,33 @@ static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_op
     return PTXCU_E_NONE;
 }
 
+static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       uint64_t hash, ptxcu_program **program) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->building);
+    code = ptxcu__operation_add(cu, site, op, desc, hash, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        ptxcu_program **program) {
-    ptxcu_code code;
     uint64_t hash;
     if (program) *program = NULL;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    PTXCU__READY(cu);
     if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
     if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
     if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
     hash = ptxcu__hash(op, desc);
     *program = ptxcu__cached(cu, hash, op, desc);
     if (*program) return PTXCU_E_NONE;
-    PTXCU__ENTER(cu);
-    ptxcu__lock(&cu->building);
-    code = ptxcu__operation_new(cu, site, op, desc, hash, program);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__operation_new(cu, site, op, desc, hash, program));
 }
 
-PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
+static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, worst = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
-    PTXCU__ENTER(cu);
     ptxcu__lock(&cu->building);
     ptxcu__lock(&cu->tables);
     slots = cu->slots;
@@ -2656,6 +2817,11 @@ PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
     ptxcu__release(cu, slots, capacity * sizeof *slots);
     ptxcu__unlock(&cu->building);
     return worst;
+}
+
+PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__cache_clear(cu));
 }
 
 /* -- launch -- */
@@ -2789,9 +2955,7 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
     const ptxcu_device *d = &cu->info;
     ptxcu__entry *e;
     int result;
-    if (g->entry >= program->count)
-        return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
-                           (unsigned)g->entry, (unsigned)program->count);
+    if (g->entry >= program->count) return ptxcu__bad_entry(cu, program, g->entry);
     e = &program->entries[g->entry];
     /* x - 1 turns 0 into the largest number, so that one comparison refuses both ends. */
     if (g->grid[0] - 1 >= d->max_grid[0] || g->grid[1] - 1 >= d->max_grid[1]
@@ -2858,13 +3022,12 @@ static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launc
         (unsigned)g->block[1], (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }
 
-PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
-                                   const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
+static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
+                                const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
     void *params[PTXCU_ARGS_MAX];
     ptxcu__entry *e = NULL;
     ptxcu_code code;
     uint32_t i;
-    PTXCU__ENTER(cu);
     code = ptxcu__check_program(cu, "ptxcu_launch", program);
     if (code != PTXCU_E_NONE) return code;
     if (!geometry) return ptxcu__null(cu, "ptxcu_launch", "geometry");
@@ -2885,6 +3048,12 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
         params[i] = (void *)(uintptr_t)value; /* the driver reads only */
     }
     return ptxcu__start(cu, e, geometry, params, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
+                                   const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
 static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
@@ -2929,8 +3098,8 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
 
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
-    return ptxcu__run(cu, program, plan, args, args_bytes, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, stream));
 }
 
 /* -- calls -- */
@@ -2998,7 +3167,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     ptxcu_code code;
     uint32_t i;
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!op || !op->name) return ptxcu__null(cu, name, "op, or its name,");
     if (!plan) return ptxcu__null(cu, name, "plan");
     if (!args) return ptxcu__null(cu, name, "args");
@@ -3044,17 +3213,11 @@ static void ptxcu__zero_known(ptxcu *cu, uint32_t block, uint64_t at, const ptxc
     ptxcu__unlock(&cu->tables);
 }
 
-PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
-                                             ptxcu_tensor *workspace) {
-    static const char *const name = "ptxcu_workspace_create";
+static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                          ptxcu_tensor *workspace) {
     ptxcu_tensor t;
     ptxcu_buffer b;
-    ptxcu_code code;
-    if (workspace) memset(workspace, 0, sizeof *workspace);
-    PTXCU__ENTER(cu);
-    if (!call) return ptxcu__null(cu, name, "call");
-    if (!workspace) return ptxcu__null(cu, name, "workspace");
-    code = ptxcu__stream_ours(cu, name, stream);
+    ptxcu_code code = ptxcu__stream_ours(cu, "ptxcu_workspace_create", stream);
     if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
     code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
     if (code != PTXCU_E_NONE) return code;
@@ -3068,6 +3231,15 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     ptxcu__zero_known(cu, t.block, t.address, call);
     *workspace = t;
     return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace) {
+    if (workspace) memset(workspace, 0, sizeof *workspace);
+    PTXCU__READY(cu);
+    if (!call) return ptxcu__null(cu, "ptxcu_workspace_create", "call");
+    if (!workspace) return ptxcu__null(cu, "ptxcu_workspace_create", "workspace");
+    PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
 /* The launches of a call that was checked. What must be 0 of the workspace is, if the last that used it was
@@ -3105,16 +3277,21 @@ static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_c
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
-    return ptxcu__call_run(cu, "ptxcu_call_run", call, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_call_run", call, stream));
+}
+
+static ptxcu_code ptxcu__call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    int result;
+    ptxcu_code code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
+    if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamSynchronize(stream);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamSynchronize()", call->name) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    ptxcu_code code;
-    PTXCU__ENTER(cu);
-    code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
-    if (code != PTXCU_E_NONE) return code;
-    PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "%s: cuStreamSynchronize()", call->name));
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_finish(cu, call, stream));
 }
 
 /* A call under way. Its own stream and events; the blocks that it holds. */
@@ -3125,13 +3302,10 @@ struct ptxcu_result {
     uint32_t block[PTXCU_CALL_TENSORS];
 };
 
-PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+static ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
-    if (out) *out = NULL;
-    PTXCU__ENTER(cu);
-    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
     r = (ptxcu_result *)ptxcu__get_zeroed(cu, sizeof *r);
     if (!r) return ptxcu__memory(cu, sizeof *r);
     r->owner = cu;
@@ -3148,6 +3322,13 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     if (r->stream) cu->driver.cuStreamDestroy_v2(r->stream);
     ptxcu__release(cu, r, sizeof *r);
     return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+    if (out) *out = NULL;
+    PTXCU__READY(cu);
+    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
 /* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
@@ -3179,49 +3360,58 @@ static ptxcu_code ptxcu__result_check(ptxcu *cu, const char *function, const ptx
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
-    ptxcu_code code;
-    int result;
-    if (done) *done = 0;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
-    if (code != PTXCU_E_NONE) return code;
-    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
-    result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
+static ptxcu_code ptxcu__result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
+    int result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
     if (result == 600) return PTXCU_E_NONE; /* not ready */
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_poll: cuEventQuery()");
     *done = 1;
     return r->pending ? ptxcu__result_done(cu, r) : PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
     ptxcu_code code;
-    int result;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
-    if (code != PTXCU_E_NONE || !r->pending) return code;
-    result = cu->driver.cuEventSynchronize(r->end);
+    if (done) *done = 0;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
+    if (code != PTXCU_E_NONE) return code;
+    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_poll(cu, r, done));
+}
+
+static ptxcu_code ptxcu__result_wait(ptxcu *cu, ptxcu_result *r) {
+    int result = cu->driver.cuEventSynchronize(r->end);
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_wait: cuEventSynchronize()");
     return ptxcu__result_done(cu, r);
 }
 
-PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
-    if (code == PTXCU_E_NONE && r->pending) code = ptxcu__stream_ours(cu, "ptxcu_stream_wait_result", stream);
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
     if (code != PTXCU_E_NONE || !r->pending) return code;
-    PTXCU__DO(cu, cuStreamWaitEvent(stream, r->end, 0),
-              (cu, result_, "ptxcu_stream_wait_result: cuStreamWaitEvent()"));
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_wait(cu, r));
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
-    ptxcu_code code, last = PTXCU_E_NONE;
-    int result = 0;
-    PTXCU__ENTER(cu);
-    if (!r) return PTXCU_E_NONE;
-    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+static ptxcu_code ptxcu__stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    static const char *const name = "ptxcu_stream_wait_result";
+    int result;
+    ptxcu_code code = ptxcu__stream_ours(cu, name, stream);
     if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamWaitEvent(stream, r->end, 0);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamWaitEvent()", name) : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
+    if (code != PTXCU_E_NONE || !r->pending) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
+}
+
+static ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code = PTXCU_E_NONE, last;
+    int result;
     if (r->pending) {
         /* When neither can be waited for, the context is lost and nothing runs any more. */
         result = cu->driver.cuEventSynchronize(r->end);
@@ -3242,15 +3432,20 @@ PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
-                                       ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    if (!r) return PTXCU_E_NONE;
+    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_free(cu, r));
+}
+
+static ptxcu_code ptxcu__call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after, ptxcu_result *r) {
     static const char *const name = "ptxcu_call_start";
     ptxcu_code code;
     int result, status = 0, begun = 0;
     uint32_t i;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, name, r);
-    if (code != PTXCU_E_NONE) return code;
     if (r->pending) {
         result = cu->driver.cuEventQuery(r->end);
         if (result == 600)
@@ -3292,6 +3487,15 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
+                                       ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_call_start", r);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_start(cu, call, after, r));
+}
+
 #ifdef PTXGEN_KERNELS_H
 
 /* -- operations -- */
@@ -3316,7 +3520,7 @@ static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *nam
                                      ptxcu_call *call) {
     memset(c, 0, sizeof *c);
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     c->cu = cu;
     c->name = name;
     c->call = call;
@@ -3462,7 +3666,8 @@ static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         ptxcu_code code = ptxcu_##operation##_prepare(cu, x, &call);                                         \
-        return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream);        \
+        if (code != PTXCU_E_NONE) return code;                                                               \
+        PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream));                      \
     }
 
 /* What the operation itself says of descriptions and sizes. */
@@ -3574,7 +3779,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!cache) return ptxcu__null(cu, "ptxcu_kv_cache_create", "cache");
     memset(&v, 0, sizeof v);
     shape[0] = batch;
@@ -3595,7 +3800,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     ptxcu_code code, last;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!cache) return PTXCU_E_NONE;
     code = ptxcu_tensor_free(cu, &cache->addresses);
     if (cache->owns) {

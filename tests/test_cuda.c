@@ -117,6 +117,8 @@ static ptx_launch geometry(uint32_t grid, uint32_t block) {
 /* ---- tests ---- */
 
 static void test_no_driver(void) {
+    const char *was = getenv("PTXGEN_CUDA_LIBRARY");
+    char name[700], kept[1024];
     counter c;
     ptxcu *cu = NULL;
     ptxcu_desc d;
@@ -127,6 +129,8 @@ static void test_no_driver(void) {
     EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY, "/nowhere/libnothing.so: ");
     CHECK(strstr(ptxcu_get_error(cu)->message, "No such file") != NULL);
     CHECK(strstr(ptxcu_get_error(cu)->message, "/nowhere/libfallback.so (fallback)") != NULL);
+    CHECK(strstr(ptxcu_get_error(cu)->message, "use the CPU driver: `make build/libptxsim.so`") != NULL);
+    CHECK(strstr(ptxcu_get_error(cu)->message, "set PTXGEN_CUDA_FALLBACK") != NULL);
     EXPECT(cu, ptxcu_alloc(cu, 4, &b), PTXCU_E_LIBRARY, "/nowhere/libnothing.so: ");
     CHECK(b.address == 0 && b.bytes == 0);
     CHECK(ptxcu_device_info(cu)->name[0] == 0 && ptxcu_symbol(cu, "cuInit") == NULL);
@@ -135,7 +139,23 @@ static void test_no_driver(void) {
     d = describe("libm.so.6", &c);
     d.fallback = "/nowhere/libfallback.so";
     EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_SYMBOL, "missing symbols: cuInit");
+    CHECK(strstr(ptxcu_get_error(cu)->message, "set PTXGEN_CUDA_FALLBACK") != NULL);
     ptxcu_close(cu);
+    /* names that are too long are refused, not cut or passed over */
+    memset(name, 'x', sizeof name);
+    name[512] = 0;
+    d.library = name;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY, "xxx: the name is longer than 511 characters");
+    ptxcu_close(cu);
+    if (was) snprintf(kept, sizeof kept, "%s", was);
+    d.library = NULL;
+    name[512] = 'x';
+    name[sizeof name - 1] = 0;
+    CHECK(setenv("PTXGEN_CUDA_LIBRARY", name, 1) == 0);
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY,
+           "xxx (PTXGEN_CUDA_LIBRARY): the name is longer than 511 characters");
+    ptxcu_close(cu);
+    CHECK((was ? setenv("PTXGEN_CUDA_LIBRARY", kept, 1) : unsetenv("PTXGEN_CUDA_LIBRARY")) == 0);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);
     c.fail_at = c.requests + 1;
     CHECK(ptxcu_open(&cu, &d) == PTXCU_E_MEMORY && cu == NULL);
@@ -165,8 +185,17 @@ static void test_open(const char *library) {
     CHECK(i->shared_static == 49152 && i->shared_optin >= i->shared_static
           && i->max_threads_per_block == 1024);
     CHECK(i->is_cpu_driver == (ptxcu_symbol(cu, "ptxsim_calls") != NULL));
-    d.use_current_context = 1; /* the one that cu made current */
+    CHECK(current_context() == NULL);
+    d.use_current_context = 1;
+    EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_CONTEXT, "no context is current on this thread");
+    ptxcu_close(second);
+    d.context = ptxcu_get_context(cu);
+    EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_ARGUMENT, "exclude each other");
+    CHECK(ptxcu_get_context(second) == NULL && ptxcu_get_context(NULL) == NULL);
+    ptxcu_close(second);
+    d.use_current_context = 0;
     WORKS(second, ptxcu_open(&second, &d));
+    CHECK(ptxcu_get_context(second) == ptxcu_get_context(cu) && current_context() == NULL);
     ptxcu_close(second);
     WORKS(cu, ptxcu_sync(cu));
     ptxcu_close(cu);
@@ -475,7 +504,8 @@ static void test_clusters(ptxcu *cu) {
 }
 
 static void test_operation(ptxcu *cu, const counter *c) {
-    static const char *const launching[] = {"cuLaunchKernel", "cuCtxGetCurrent", NULL};
+    static const char *const launching[] = {"cuLaunchKernel", "cuCtxGetCurrent", "cuCtxPushCurrent_v2",
+                                            "cuCtxPopCurrent_v2", NULL};
     ptx_operation op = fill_operation(), twin = fill_operation();
     ptx_plan plan = fill_plan();
     ptxcu_program *p = NULL, *q = NULL, *all[40];
@@ -624,8 +654,10 @@ static void test_failures(const char *library) {
         make_fail(functions[i], 1, 999);
         code = ptxcu_open(&cu, &desc);
         if (!code) code = ptxcu_operation(cu, &op, &d, &p);
-        /* attributes that are missing are zero; the names of errors are asked for only after an error */
-        if (calls(functions[i]) != before && !code && strcmp(functions[i], "cuDeviceGetAttribute")) {
+        /* attributes that are missing are zero; the names of errors are asked for only after an error; a
+           context that is not popped is popped again */
+        if (calls(functions[i]) != before && !code && strcmp(functions[i], "cuDeviceGetAttribute")
+            && strcmp(functions[i], "cuCtxPopCurrent_v2")) {
             wrong++;
             printf("%s failed unnoticed\n", functions[i]);
         }
@@ -834,13 +866,185 @@ static void test_graph(ptxcu *cu) {
     WORKS(cu, ptxcu_stream_destroy(cu, stream));
 }
 
+/* Variables of a program from the host, and the driver's own handles. */
+static void test_handles(ptxcu *cu, ptxcu *other) {
+    static const char text[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
+                               ".visible .global .align 4 .u32 counts[3] = {7, 8, 9};\n"
+                               ".visible .const .align 8 .f64 half = 0d3FE0000000000000;\n"
+                               ".visible .entry count() {\n    .reg .b64 %d<3>;\n    .reg .b32 %r<3>;\n"
+                               "    mov.u64 %d1, counts;\n    ld.global.u32 %r1, [%d1+8];\n"
+                               "    add.u32 %r1, %r1, 1;\n    st.global.u32 [%d1+8], %r1;\n    ret;\n}\n";
+    static const uint32_t data[2] = {5, 6};
+    ptx_module *m = ptx_module_new(NULL);
+    ptx_variable_desc v;
+    ptx_kernel *k;
+    ptx_launch g = geometry(1, 1);
+    ptxcu_program *p = NULL, *built = NULL;
+    ptxcu_buffer b;
+    ptxcu_tensor t;
+    uint64_t shape[1] = {3};
+    uint32_t back[3] = {0, 0, 0}, entry = 9;
+    double half = 0;
+    void *module = NULL, *function = NULL, *symbol;
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                  void **, void **);
+    int (*find)(void **, void *, const char *), (*push)(void *), (*pop)(void **);
+    WORKS(cu, ptxcu_load_text(cu, text, &p));
+    WORKS(cu, ptxcu_global(cu, p, "counts", &b));
+    CHECK(b.bytes == 12 && b.address);
+    WORKS(cu, ptxcu_entry_by_name(cu, p, "count", &entry));
+    g.entry = entry;
+    WORKS(cu, ptxcu_launch(cu, p, &g, NULL, 0, NULL));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, 12, NULL));
+    CHECK(back[0] == 7 && back[1] == 8 && back[2] == 10);
+    back[2] = 20;
+    WORKS(cu, ptxcu_upload(cu, b, 0, back, 12, NULL));
+    WORKS(cu, ptxcu_launch(cu, p, &g, NULL, 0, NULL));
+    WORKS(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 1, shape, NULL, &t)); /* as a tensor */
+    WORKS(cu, ptxcu_tensor_read(cu, back, &t, 12, NULL));
+    CHECK(back[2] == 21);
+    WORKS(cu, ptxcu_tensor_free(cu, &t));
+    EXPECT(cu, ptxcu_free(cu, b), PTXCU_E_DRIVER, "cuMemFree_v2");
+    WORKS(cu, ptxcu_global(cu, p, "half", &b));
+    CHECK(b.bytes == 8);
+    WORKS(cu, ptxcu_download(cu, &half, b, 0, 8, NULL));
+    CHECK(half == 0.5);
+    EXPECT(cu, ptxcu_global(cu, p, "count", &b), PTXCU_E_VARIABLE, "cuModuleGetGlobal_v2(\"count\")");
+    CHECK(b.address == 0 && b.bytes == 0);
+    EXPECT(cu, ptxcu_global(cu, p, "nothing", &b), PTXCU_E_VARIABLE, "no such variable");
+    EXPECT(cu, ptxcu_global(cu, p, NULL, &b), PTXCU_E_ARGUMENT, "name is NULL");
+    EXPECT(cu, ptxcu_global(cu, p, "half", NULL), PTXCU_E_ARGUMENT, "buffer is NULL");
+    EXPECT(cu, ptxcu_global(cu, NULL, "half", &b), PTXCU_E_ARGUMENT, "program is NULL");
+    EXPECT(other, ptxcu_global(other, p, "half", &b), PTXCU_E_WRONG_HANDLE, "another handle");
+    CHECK(strcmp(ptxcu_error_name(PTXCU_E_VARIABLE), "variable") == 0);
+
+    /* the driver's handles are good for the driver's calls */
+    WORKS(cu, ptxcu_get_module(cu, p, &module));
+    WORKS(cu, ptxcu_get_function(cu, p, entry, &function));
+    symbol = ptxcu_symbol(cu, "cuLaunchKernel");
+    memcpy(&launch, &symbol, sizeof launch);
+    symbol = ptxcu_symbol(cu, "cuModuleGetFunction");
+    memcpy(&find, &symbol, sizeof find);
+    symbol = ptxcu_symbol(cu, "cuCtxPushCurrent_v2");
+    memcpy(&push, &symbol, sizeof push);
+    symbol = ptxcu_symbol(cu, "cuCtxPopCurrent_v2");
+    memcpy(&pop, &symbol, sizeof pop);
+    CHECK(push(ptxcu_get_context(cu)) == 0);
+    CHECK(launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == 0);
+    symbol = NULL;
+    CHECK(find(&symbol, module, "count") == 0 && symbol == function);
+    CHECK(pop(&symbol) == 0 && symbol == ptxcu_get_context(cu));
+    WORKS(cu, ptxcu_global(cu, p, "counts", &b));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, 12, NULL));
+    CHECK(back[2] == 22);
+    EXPECT(cu, ptxcu_get_function(cu, p, 1, &function), PTXCU_E_ENTRY, "no entry 1");
+    CHECK(function == NULL);
+    EXPECT(cu, ptxcu_get_function(cu, p, 0, NULL), PTXCU_E_ARGUMENT, "function is NULL");
+    EXPECT(cu, ptxcu_get_module(cu, p, NULL), PTXCU_E_ARGUMENT, "module_ is NULL");
+    EXPECT(cu, ptxcu_get_module(cu, NULL, &module), PTXCU_E_ARGUMENT, "program is NULL");
+    EXPECT(other, ptxcu_get_module(other, p, &module), PTXCU_E_WRONG_HANDLE, "another handle");
+    EXPECT(other, ptxcu_get_function(other, p, 0, &function), PTXCU_E_WRONG_HANDLE, "another handle");
+
+    /* a variable of the builder's */
+    memset(&v, 0, sizeof v);
+    v.name = "table";
+    v.space = PTX_GLOBAL;
+    v.type = PTX_U32;
+    v.count = 2;
+    v.data = data;
+    v.exported = 1;
+    ptx_variable(m, &v);
+    k = ptx_entry(m, "nothing");
+    ptx_ret(k);
+    WORKS(cu, ptxcu_load(cu, m, &built));
+    WORKS(cu, ptxcu_global(cu, built, "table", &b));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, 8, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    CHECK(b.bytes == 8 && back[0] == 5 && back[1] == 6);
+    WORKS(cu, ptxcu_unload(cu, built));
+    WORKS(cu, ptxcu_unload(cu, p));
+    ptx_module_free(m);
+}
+
+/* A handle in the caller's context, used while another context is current, none is, and its own is. WORKS and
+   EXPECT look at the current context around every call. */
+static void test_contexts(ptxcu *cu, const char *library) {
+    ptxcu_desc d = describe(library, NULL);
+    ptxcu *h = NULL, *same = NULL;
+    ptxcu_buffer b;
+    void *own = NULL, *second = NULL, *popped = NULL, *symbol;
+    int (*create)(void **, unsigned, int), (*destroy)(void *), (*pop)(void **);
+    void (*report_clear)(void);
+    uint64_t pushes, pops;
+    int round;
+    symbol = ptxcu_symbol(cu, "cuCtxCreate_v2");
+    memcpy(&create, &symbol, sizeof create);
+    symbol = ptxcu_symbol(cu, "cuCtxDestroy_v2");
+    memcpy(&destroy, &symbol, sizeof destroy);
+    symbol = ptxcu_symbol(cu, "cuCtxPopCurrent_v2");
+    memcpy(&pop, &symbol, sizeof pop);
+    if (!create || !destroy || !pop) return;
+    CHECK(current_context() == NULL && create(&own, 0, 0) == 0 && create(&second, 0, 0) == 0);
+    d.context = own;
+    WORKS(h, ptxcu_open(&h, &d));
+    CHECK(ptxcu_get_context(h) == own && current_context() == second);
+    d.context = NULL;
+    d.use_current_context = 1;
+    WORKS(same, ptxcu_open(&same, &d));
+    CHECK(ptxcu_get_context(same) == second && current_context() == second);
+    pushes = calls ? calls("cuCtxPushCurrent_v2") : 0;
+    pops = calls ? calls("cuCtxPopCurrent_v2") : 0;
+    WORKS(same, ptxcu_alloc(same, 16, &b));
+    WORKS(same, ptxcu_free(same, b)); /* current already: neither pushed nor popped */
+    if (calls) CHECK(calls("cuCtxPushCurrent_v2") == pushes && calls("cuCtxPopCurrent_v2") == pops);
+    for (round = 0; round < 2; round++) {
+        test_memory(h);
+        test_text(h);
+        test_graph(h);
+        test_handles(h, same);
+        CHECK(current_context() == (round ? NULL : second));
+        if (!round) CHECK(pop(&popped) == 0 && popped == second && pop(&popped) == 0 && popped == own);
+    }
+    if (calls) { /* two pops were the test's own */
+        CHECK(calls("cuCtxPushCurrent_v2") - pushes > 100);
+        CHECK(calls("cuCtxPushCurrent_v2") - pushes == calls("cuCtxPopCurrent_v2") - pops - 2);
+        make_fail("cuCtxPushCurrent_v2", 1, 999);
+        EXPECT(h, ptxcu_alloc(h, 16, &b), PTXCU_E_DRIVER, "cuCtxPushCurrent_v2()");
+        make_fail("cuCtxPopCurrent_v2", 1, 999); /* once: it is popped again */
+        WORKS(h, ptxcu_sync(h));
+        make_fail("cuCtxPopCurrent_v2", 0, 0);
+    }
+    ptxcu_close(same);
+    ptxcu_close(h);
+    CHECK(current_context() == NULL);
+    CHECK(destroy(second) == 0);
+    d.use_current_context = 0;
+    if (calls) { /* a real driver may not survive it */
+        d.context = second;
+        EXPECT(h, ptxcu_open(&h, &d), PTXCU_E_CONTEXT, "cuCtxPushCurrent_v2(the caller's context)");
+        ptxcu_close(h);
+    }
+    d.context = own; /* destroyed before the handle is closed */
+    WORKS(h, ptxcu_open(&h, &d));
+    CHECK(destroy(own) == 0);
+    ptxcu_close(h);
+    CHECK(current_context() == NULL);
+    symbol = ptxcu_symbol(cu, "ptxsim_report_clear"); /* of the uses of what is destroyed */
+    memcpy(&report_clear, &symbol, sizeof report_clear);
+    if (report_clear) report_clear();
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
-    char opened[1024];
+    char opened[1024], asked[1024];
     counter c;
     ptxcu_desc d;
     ptxcu *cu = NULL, *other = NULL;
     if (library && !*library) library = NULL;
+    if (library) { /* the variable's value does not outlive the tests of the variable */
+        snprintf(asked, sizeof asked, "%s", library);
+        library = asked;
+    }
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     test_no_driver();
     memset(&c, 0, sizeof c);
@@ -863,6 +1067,8 @@ int main(int argc, char **argv) {
         test_operation(cu, &c);
         test_graph(cu);
         test_clusters(cu);
+        test_handles(cu, other);
+        test_contexts(cu, library);
         test_text(other); /* the second handle has a life of its own */
         ptxcu_close(cu);
         CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);

@@ -20,7 +20,7 @@ static unsigned (*report_count)(void);
 static size_t (*report)(char *, size_t);
 static void (*report_clear)(void);
 static int (*context_create)(void **, unsigned, int);
-static int (*context_destroy)(void *);
+static int (*context_destroy)(void *), (*context_pop)(void **), (*context_flags)(unsigned *);
 
 static void find_more(const ptxcu *cu) {
     void *p;
@@ -32,6 +32,8 @@ static void find_more(const ptxcu *cu) {
     FIND(report_clear, "ptxsim_report_clear");
     FIND(context_create, "cuCtxCreate_v2");
     FIND(context_destroy, "cuCtxDestroy_v2");
+    FIND(context_pop, "cuCtxPopCurrent_v2");
+    FIND(context_flags, "cuCtxGetFlags");
 #undef FIND
 }
 
@@ -45,6 +47,8 @@ typedef struct path {
 } path;
 
 static int note(path *p, ptxcu_code code) {
+    unsigned flags;
+    if (context_flags(&flags) == 0) p->wrong++; /* there is a current context: asked in a way of its own */
     if (code != PTXCU_E_NONE && p->code == PTXCU_E_NONE) {
         p->code = code;
         snprintf(p->message, sizeof p->message, "%s", ptxcu_get_error(p->cu)->message);
@@ -411,7 +415,7 @@ static const struct named {
 /* Failures that are no error, because there is another way. */
 static int recovers(const char *function, const path *p, int kept) {
     static const char *const
-        quiet[] = {"cuDeviceGetAttribute", "cuGetErrorName",    "cuGetErrorString",
+        quiet[] = {"cuDeviceGetAttribute", "cuGetErrorName",    "cuGetErrorString", "cuCtxPopCurrent_v2",
                    "cuLinkCreate_v2",      "cuLinkAddData_v2",  "cuLinkComplete",
                    "cuLinkDestroy",        "cuEventSynchronize" /* ptxcu_result_free has the stream, too */};
     size_t i;
@@ -443,9 +447,10 @@ static int once(const char *library, const struct named *which, const char *func
     memset(&c, 0, sizeof c);
     d.alloc = counted;
     d.alloc_user = &c;
-    d.use_current_context = 1;
     if (which->kept) d.cache_folder = folder;
     if (context_create(&context, 0, 0)) return 0;
+    context_pop(&context); /* no context is current, before and after each call */
+    d.context = context;
     WORKS(p.cu, ptxcu_open(&p.cu, &d));
     if (ptxcu_get_error(p.cu)->code == PTXCU_E_NONE) {
         before = calls(function);
@@ -468,6 +473,7 @@ static int once(const char *library, const struct named *which, const char *func
     }
     ptxcu_close(p.cu);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);
+    CHECK(current_context() == NULL);
     CHECK(context_destroy(context) == 0);
     if (!CHECK(report_count() == 0)) { /* leaks, and whatever else it saw */
         static char findings[3000];

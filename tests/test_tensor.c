@@ -431,8 +431,8 @@ static void attention_close(ptxcu *cu, attention *a) {
 
 /* What a launch may call. */
 static const char *const launching[] = {
-    "cuLaunchKernel", "cuLaunchKernelEx",    "cuCtxGetCurrent", "cuEventRecord", "cuStreamWaitEvent",
-    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx",  NULL};
+    "cuLaunchKernel", "cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+    "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuStreamIsCapturing", "cuStreamGetCtx", NULL};
 
 static uint64_t launched(void) { return calls("cuLaunchKernel") + calls("cuLaunchKernelEx"); }
 
@@ -1423,7 +1423,7 @@ static void test_graph_advances(ptxcu *cu) {
 
 /* Two contexts in one process: each computes, and neither takes what is the other's. */
 static void test_contexts(ptxcu *cu, const char *library) {
-    int (*create)(void **, unsigned, int), (*destroy)(void *), (*set)(void *);
+    int (*create)(void **, unsigned, int), (*destroy)(void *);
     void *p, *own = NULL;
     ptxcu *other;
     ptxcu_desc d = describe(library, NULL);
@@ -1439,8 +1439,6 @@ static void test_contexts(ptxcu *cu, const char *library) {
     memcpy(&create, &p, sizeof p);
     p = ptxcu_symbol(cu, "cuCtxDestroy_v2");
     memcpy(&destroy, &p, sizeof p);
-    p = ptxcu_symbol(cu, "cuCtxSetCurrent");
-    memcpy(&set, &p, sizeof p);
     CHECK(create(&own, 0, 0) == 0);
     d.use_current_context = 1;
     WORKS(other, ptxcu_open(&other, &d));
@@ -1488,8 +1486,9 @@ static void test_contexts(ptxcu *cu, const char *library) {
     attention_close(cu, &a);
     attention_close(other, &b); /* one tensor of it is lost: closing gives it back */
     ptxcu_close(other);
+    CHECK(current_context() == own);
     CHECK(destroy(own) == 0);
-    set(cu->context);
+    CHECK(current_context() == NULL);
     CLEAN(); /* no leaks in the context that is gone */
 }
 
@@ -1633,6 +1632,7 @@ static void *work(void *user) {
         snprintf(text, sizeof text, "%u bytes are given", (unsigned)number);
         w->wrong += strstr(ptxcu_get_error(cu)->message, text) == NULL;
         w->wrong += ptxcu_get_error(cu)->code != PTXCU_E_SHAPE;
+        w->wrong += current_context() != NULL;
         { /* a real operation, in three forms */
             ptxcu_kv_cache cache;
             ptxcu_kv_scatter_desc x;
