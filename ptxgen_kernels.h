@@ -87,7 +87,8 @@
    KV_SCATTER  writes the K and V of new tokens into the caches: row (h, position of token t) of the cache of
           its sequence becomes k[t,h,:], converted to the cache's type. The cache is [kv_heads, max_seq, d]
           or anything else that two strides describe, or paged: pages of page_size positions, each
-          [kv_heads, page_size, d], found through a block table.
+          [kv_heads, page_size, d] or [page_size, kv_heads, d], found through a block table. With
+          PTXK_SCATTER_SINGLE K alone or V alone, as k and k_caches.
      position >= max_seq, no such page, a page past the pool, a sequence past the batch
                          nothing is written for that token
      conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
@@ -251,15 +252,16 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target; one of the
-   last four, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
-   choose. */
+   four _CLUSTER_, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
+   choose; pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]. */
 enum {
     PTXK_FLASH_LSE = 1,
     PTXK_FLASH_SCALAR = 2,
     PTXK_FLASH_CLUSTER_1 = 4,
     PTXK_FLASH_CLUSTER_2 = 8,
     PTXK_FLASH_CLUSTER_4 = 12,
-    PTXK_FLASH_CLUSTER_8 = 16
+    PTXK_FLASH_CLUSTER_8 = 16,
+    PTXK_FLASH_PAGE_ROWS = 32
 };
 
 /* What is baked into the code. All fields count for equality, there is no padding: usable as a key. */
@@ -276,7 +278,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* scores s become cap * tanh(s / cap); 0: not */
     uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
     uint32_t append_type; /* of k and v, which are appended to the caches on the way; 0: there are none */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... */
+    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -293,8 +295,9 @@ typedef struct ptxk_flash_decode_shape {
 typedef struct ptxk_flash_decode_args {
     uint64_t q;           /* q_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type; paged: the */
-    uint64_t v_caches;    /* pools themselves, kv_type [pool_pages, kv_heads, page_size, head_dim] */
-    uint64_t lengths;     /* u32 [batch], each at most max_seq */
+    uint64_t v_caches;    /* pools themselves, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
+                          /* PTXK_FLASH_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
+    uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: all are `length` */
     uint64_t out;         /* out_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
     uint64_t k, v;        /* to append: append_type [batch, queries, kv_heads, head_dim], 16-byte aligned */
@@ -304,8 +307,12 @@ typedef struct ptxk_flash_decode_args {
     uint64_t row_stride;  /* ... and from position to position, at most 2^26; both 0: max_seq * d and d */
     uint32_t max_seq;     /* as in the shape */
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
-    uint32_t reserved;    /* 0 */
+    uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
 } ptxk_flash_decode_args;
+
+/* Flags of a scatter: pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]; only
+   one of K and V is written, which k and k_caches are then. */
+enum { PTXK_SCATTER_PAGE_ROWS = 1, PTXK_SCATTER_SINGLE = 2 };
 
 /* What is baked into the code of a scatter. */
 typedef struct ptxk_kv_scatter_desc {
@@ -314,6 +321,7 @@ typedef struct ptxk_kv_scatter_desc {
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t cache_type;  /* of the caches: the same choice */
     uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
+    uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
 
 typedef struct ptxk_kv_scatter_shape {
@@ -324,9 +332,10 @@ typedef struct ptxk_kv_scatter_shape {
    belongs to sequence sequences[t] (or, where that is 0, t * sequence_step) and gets position positions[t]
    (or position + t * position_step): one token for each of a batch has steps 1 and 0, a prompt 0 and 1. */
 typedef struct ptxk_kv_scatter_args {
-    uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim] */
+    uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim]; v is ignored with _SINGLE */
     uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches; paged: the pools themselves,
-                                    cache_type [pool_pages, kv_heads, page_size, head_dim] */
+                                    cache_type [pool_pages, kv_heads, page_size, head_dim] or, with
+                                    _PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
     uint64_t sequences;          /* u32 [tokens], or 0 */
     uint64_t positions;          /* u32 [tokens], or 0 */
     uint64_t block_table;        /* paged: u32 [batch, max_pages], page of the pool; else 0 */
@@ -727,18 +736,23 @@ typedef struct ptxk_decoder_args {
     X("8 heads on 1, d 256, f32, append f32", 8, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, PTX_F32, 0)     \
     X("32 heads on 4, d 128, f16, scalar", 32, 4, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 2)             \
     X("8 heads on 1, d 256, bf16, 4 queries, append f16, pages of 16, scalar",                               \
-      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, 0, 4, 300, 0.0f, 16, PTX_F16, 3)
+      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, 0, 4, 300, 0.0f, 16, PTX_F16, 3)                                   \
+    X("32 heads on 8, d 128, f16, all f16, append, pages of 16, rows first",                                 \
+      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 0, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)
 
 #define PTXK_EXAMPLES_kv_scatter(X)                                                                          \
-    X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0)                                             \
-    X("8 heads, d 128, f32 to f16, pages of 16", 8, 128, PTX_F32, PTX_F16, 16)                               \
-    X("8 heads, d 128, f32 to bf16", 8, 128, PTX_F32, PTX_BF16, 0)                                           \
-    X("4 heads, d 96, bf16 to bf16, pages of 64", 4, 96, PTX_BF16, PTX_BF16, 64)                             \
-    X("2 heads, d 80, bf16 to f32", 2, 80, PTX_BF16, PTX_F32, 0)                                             \
-    X("3 heads, d 33, f32 to f32", 3, 33, PTX_F32, PTX_F32, 0)                                               \
-    X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256)                                \
-    X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0)                                           \
-    X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0)
+    X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
+    X("8 heads, d 128, f32 to f16, pages of 16", 8, 128, PTX_F32, PTX_F16, 16, 0)                            \
+    X("8 heads, d 128, f32 to bf16", 8, 128, PTX_F32, PTX_BF16, 0, 0)                                        \
+    X("4 heads, d 96, bf16 to bf16, pages of 64", 4, 96, PTX_BF16, PTX_BF16, 64, 0)                          \
+    X("2 heads, d 80, bf16 to f32", 2, 80, PTX_BF16, PTX_F32, 0, 0)                                          \
+    X("3 heads, d 33, f32 to f32", 3, 33, PTX_F32, PTX_F32, 0, 0)                                            \
+    X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256, 0)                             \
+    X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0, 0)                                        \
+    X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0, 0)                                               \
+    X("8 heads, d 128, bf16 to bf16, pages of 16, rows first", 8, 128, PTX_BF16, PTX_BF16, 16,               \
+      PTXK_SCATTER_PAGE_ROWS)                                                                                \
+    X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)
 
 #define PTXK_EXAMPLES_flash_prefill(X)                                                                       \
     X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, 0, 1, 0, 0, 0, 0)                            \
@@ -1472,10 +1486,15 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if (d->flags > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
+    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+        > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR and one _CLUSTER_",
+                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_ and "
+                            "_PAGE_ROWS",
                             d->flags);
+    if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
 
     memset(f, 0, sizeof *f);
     f->type = (ptx_type)types[0];
@@ -1489,8 +1508,9 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR);
-    f->cluster = d->flags / PTXK_FLASH_CLUSTER_1 ? 1u << (d->flags / PTXK_FLASH_CLUSTER_1 - 1) : 0;
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
+    f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
     f->columns = f->group * f->queries;
     f->tiles = ptxk__ceil_div(f->columns, PTXK__TILE);
@@ -1779,7 +1799,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
     s[2] = ptxk__span_cache("v_caches", args->v_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
-    s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, 1);
+    s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, !args->length);
     s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
     s[4] = ptxk__span_written(s[4], 0);
     s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
@@ -1792,7 +1812,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[9] = ptxk__span_written(s[9], 0);
     if ((code = ptxk__check_spans(op, s, 10, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
+        || (args->lengths
+            && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
         return code;
     if (paged) {
         code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
@@ -1808,7 +1829,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 /* All that follows from a kv_scatter description. */
 typedef struct ptxk__scatter {
     ptx_type source, cache;
-    uint32_t kv_heads, d, page_size;
+    uint32_t kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
     uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
     uint32_t vecs;                      /* threads for a row */
@@ -1834,11 +1855,19 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
+    if (d->flags > (PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: flags is %u, must be of PTXK_SCATTER_PAGE_ROWS and _SINGLE",
+                            d->flags);
+    if (d->flags & PTXK_SCATTER_PAGE_ROWS && !d->page_size)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
     f->source = (ptx_type)d->source_type;
     f->cache = (ptx_type)d->cache_type;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
     f->page_size = d->page_size;
+    f->flags = d->flags;
     wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
     for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
     f->vecs = f->d / f->n;
@@ -1866,11 +1895,11 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
-    plan->launch[0].grid[1] = 2; /* K and V */
+    plan->launch[0].grid[1] = f.flags & PTXK_SCATTER_SINGLE ? 1 : 2; /* K and V */
     plan->launch[0].grid[2] = 1;
     plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
     plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
-    plan->min_bytes = 2 * threads * f.n * (f.source_bytes + f.cache_bytes);
+    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
     return PTX_E_NONE;
 }
 
@@ -1880,9 +1909,11 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     ptxk__scatter f;
     ptxk__span s[7];
     uint64_t last, source, row;
+    int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
+    both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
     s[0] = ptxk__span_of("k", args->k, source, 16, 1);
@@ -1891,6 +1922,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                             row * f.cache_bytes, 1);
     s[3] = ptxk__span_cache("v_caches", args->v_caches, args->batch, f.page_size, args->pool_pages,
                             row * f.cache_bytes, 1);
+    s[1].needed = s[3].needed = (uint32_t)both;
     s[4] = ptxk__span_of("sequences", args->sequences, (uint64_t)args->tokens * 4, 4, args->sequences != 0);
     s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
@@ -1911,7 +1943,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
         code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
         return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
-    if (args->k_caches == args->v_caches)
+    if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
                              UINT64_MAX, why);
@@ -3876,6 +3908,15 @@ static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
+/* array[index], or `otherwise` where the array's address is 0. */
+static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                  ptx_val otherwise) {
+    ptx_val array = ptxk__arg_ptr(k, args, offset);
+    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val at = ptx_ptr_add(k, array, index, 4);
+    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
+}
+
 /* -- tiles in shared memory: ptxk__tile, see [SUPPORT] -- */
 
 /* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
@@ -4147,6 +4188,18 @@ static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t 
     return 0;
 }
 
+/* -- vocabulary: pages of a pool -- */
+
+/* The row, u64, of a head at a position of a page: pages are [kv_heads, page_size] rows, or, with rows_first,
+   [page_size, kv_heads]. */
+static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
+                              ptx_val page, ptx_val head, ptx_val position) {
+    ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
+    row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
+    inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
+    return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
+}
+
 /* -- flash_decode: what a block works on -- */
 
 /* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */
@@ -4261,9 +4314,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 
     ptx_comment(k, "the keys of this block, from the length in device memory");
-    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, lengths));
-    here = ptx_ptr_add(k, here, w->sequence, 4);
-    length = ptx_ld(k, PTX_U32, ptx_at(here, 0));
+    length = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, length));
+    length = ptxk__optional_u32(k, w->args, offsetof(ptxk_flash_decode_args, lengths), w->sequence, length);
     length = ptx_uniform(k, length); /* one address for the whole block */
     max_seq = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_seq));
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
@@ -4384,10 +4436,8 @@ static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     fits = ptx_setp(k, PTX_LT, page, w->pool_pages);
     *there = ptx_and(k, *there, fits);
     position = ptx_and(k, position, ptx_u32(f->page_size - 1));
-    wide = ptx_cvt(k, PTX_U64, w->kv_head);
-    wide = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), wide);
-    at = ptx_cvt(k, PTX_U64, position);
-    wide = ptx_mad(k, wide, ptx_u64(f->page_size), at);
+    wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                          w->kv_head, position);
     return ptx_mul(k, wide, ptx_u64(f->row_bytes));
 }
 
@@ -5254,10 +5304,11 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
 }
 
-/* The layouts with code of their own, in which places of rows are numbers in the code: heads first (and
-   pages), rows first; 0: any other. */
+/* The layouts with code of their own, in which places of rows are numbers in the code: heads first, rows
+   first, of pages the one that the description says; 0: any other. */
 #define PTXK__KINDS 3u
 static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
+    if (f->flags & PTXK_FLASH_PAGE_ROWS) return f->kv_heads * f->row_bytes;
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
@@ -5289,12 +5340,10 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         at = ptx_ptr_add(k, w->table, next, 4);
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
         ptx_set(k, s->page, next);
-        wide = ptx_cvt(k, PTX_U64, w->kv_head);
-        wide = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), wide);
         at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
         at = ptx_add(k, at, s->row);
-        at = ptx_cvt(k, PTX_U64, at);
-        wide = ptx_mad(k, wide, ptx_u64(f->page_size), at);
+        wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                              w->kv_head, at);
         wide = ptx_mul(k, wide, ptx_u64(f->row_bytes));
         at = ptx_cvt(k, PTX_U64, s->chunk);
         wide = ptx_mad(k, at, ptx_u64(16), wide);
@@ -5816,15 +5865,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* -- kv_scatter -- */
 
-/* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
-    ptx_val array = ptxk__arg_ptr(k, args, offset);
-    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
-    ptx_val at = ptx_ptr_add(k, array, index, 4);
-    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
-}
-
 /* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
    false where the position has no page. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
@@ -5854,24 +5894,22 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
     fits = ptx_setp(k, PTX_LT, page, last);
     *there = ptx_and(k, *there, fits);
-    head = ptx_cvt(k, PTX_U64, head);
-    row = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), head);
     position = ptx_rem(k, position, ptx_u32(f->page_size));
-    position = ptx_cvt(k, PTX_U64, position);
-    row = ptx_mad(k, row, ptx_u64(f->page_size), position);
+    row = ptxk__page_row(k, f->kv_heads, f->page_size, f->flags & PTXK_SCATTER_PAGE_ROWS, page, head, position);
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 
 PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__scatter f;
     ptxk_message why;
-    char name[96];
+    char name[96], flags[16] = "";
     ptx_kernel *k;
     ptx_val args, i, vec, row, head, token, which, source, caches, other, there, sequence, position, p, x[8];
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u", f.kv_heads, f.d,
-                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size);
+    if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
+    (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
+                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__SCATTER_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_kv_scatter_args), 8);
@@ -5889,15 +5927,20 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     ptx_guard(k, p);
     ptx_ret(k);
 
-    ptx_comment(k, "grid.y: K or V");
-    which = ptx_ctaid_y(k);
-    p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
-    source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-    other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
-    source = ptx_selp(k, source, other, p);
-    caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
-    other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-    caches = ptx_selp(k, caches, other, p);
+    if (f.flags & PTXK_SCATTER_SINGLE) {
+        source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
+        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+    } else {
+        ptx_comment(k, "grid.y: K or V");
+        which = ptx_ctaid_y(k);
+        p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
+        source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
+        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
+        source = ptx_selp(k, source, other, p);
+        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
+        caches = ptx_selp(k, caches, other, p);
+    }
 
     ptx_comment(k, "whose, and where");
     other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
