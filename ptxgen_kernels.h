@@ -366,8 +366,8 @@ typedef struct ptxk_flash_prefill_desc {
 
 typedef struct ptxk_flash_prefill_shape {
     uint32_t batch;    /* sequences; 0: nothing to do, a plan without launches */
-    uint32_t q_len;    /* queries of each sequence; with cumulative lengths the most of any, at most 2^30 */
-    uint32_t kv_len;   /* keys, likewise; at most 2^30 */
+    uint32_t q_len;    /* queries of each sequence; with cumulative lengths no sequence has more; to 2^30 */
+    uint32_t kv_len;   /* keys, likewise; to 2^30 */
     uint32_t q_total;  /* queries of all sequences, where the lengths are cumulative; 0: batch * q_len */
     uint32_t kv_total; /* keys, likewise */
 } ptxk_flash_prefill_shape;
@@ -1288,8 +1288,17 @@ static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
     return 1;
 }
 
+static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_message *why) {
+    if (ptxk__span_distinct(s)) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT,
+                        "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op, s->name,
+                        (unsigned long long)s->row, (unsigned long long)s->stride[0],
+                        (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
+}
+
 /* All are there and aligned; what is written has a place for each element, which nothing else has. */
 static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+    ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
@@ -1300,11 +1309,7 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
                                 s->align);
         if (s->bytes > UINT64_MAX - s->at)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, s->name);
-        if (s->written && !ptxk__span_distinct(s))
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op,
-                                s->name, (unsigned long long)s->row, (unsigned long long)s->stride[0],
-                                (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
+        if (s->written && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE) return code;
     }
     for (i = 0; i < n; i++)
         for (j = 0; j < n; j++) {
@@ -2072,6 +2077,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
+    uint32_t q_len;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
@@ -2090,9 +2096,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                             65535 * f.rows);
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
+    q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
     l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
-    l->grid[1] = ptxk__ceil_div(shape->q_len, f.rows);
+    l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
@@ -2134,6 +2141,23 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
     return s;
 }
 
+/* With cumulative lengths the arguments do not say how many rows there are: q_len is only a bound on those of
+   a sequence. Where heads lie outside rows, there are no more than a head has room for. Of this many the
+   places are to differ; one of them, which is there, is to keep out of the other tensors. */
+static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
+    ptx_code code;
+    if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
+        uint64_t room = s->stride[2] < s->row ? 1 : (s->stride[2] - s->row) / s->stride[1] + 1;
+        if (s->count[1] > room) s->count[1] = room;
+    }
+    if (s->written && s->needed && s->count[1] && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE)
+        return code;
+    s->bytes = s->row;
+    if (s->count[1]) s->count[1] = 1;
+    ptxk__span_repeat(s, 2, s->count[2], s->stride[2]);
+    return PTX_E_NONE;
+}
+
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"}, *op = "flash_prefill";
@@ -2167,7 +2191,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
         || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
-    /* With cumulative lengths: of one sequence, for how long they are the arguments do not say. */
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
@@ -2185,6 +2208,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[4].needed = f.flags & PTXK_PREFILL_LSE;
     s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
+    for (i = 0; i < 5; i++)
+        if ((i == 1 || i == 2 ? args->cu_kv : args->cu_q)
+            && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
+            return code;
     return ptxk__check_spans(op, s, 7, why);
 }
 
