@@ -958,6 +958,17 @@ static void test_prefill(ptxcu *cu) {
                 }
         CHECK(wrong == 0);
     }
+    { /* the rows of all sequences of each head side by side, and bounds above their number */
+        ptxcu_tensor rows = make(cu, PTX_F32, 3, H, B * T, D, 0), kept = x.out;
+        WORKS(cu, ptxcu_tensor_transpose(cu, &rows, 0, 1, &x.out));
+        x.q_len = x.kv_len = 100 * T;
+        WORKS(cu, ptxcu_flash_prefill_prepare(cu, &x, &call));
+        CHECK(call.plan.launch[0].grid[1] == 1);
+        WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
+        x.q_len = x.kv_len = T;
+        x.out = kept;
+        WORKS(cu, ptxcu_tensor_free(cu, &rows));
+    }
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_flash_prefill(cu, &x, NULL), code, text)
     BAD(x.q, x.q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_prefill: q is no tensor");
