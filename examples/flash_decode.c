@@ -172,6 +172,8 @@ int main(int argc, char **argv) {
            o.longest, o.seed);
 
     /* The plan: everything about the launches follows from the sizes. */
+    o.desc.q_type = o.desc.out_type = PTX_F32;
+    o.desc.queries = 1;
     shape.batch = o.batch;
     shape.max_len = o.longest;
     shape.max_seq = o.longest ? o.longest : 1;

@@ -108,6 +108,7 @@ int main(int argc, char **argv) {
         if (value) *value++ = 0;
         if (!parse_option(&o, argv[n], value ? value : "")) return 2;
     }
+    o.desc.out_type = o.desc.type;
     o.desc.flags = o.causal ? PTXK_PREFILL_CAUSAL : 0;
     d = o.desc.head_dim;
     memset(&shape, 0, sizeof shape);

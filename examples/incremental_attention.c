@@ -198,7 +198,8 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
 int main(int argc, char **argv) {
     uint32_t tokens = 24, round, t, i;
     uint64_t seed = (uint64_t)time(NULL), state;
-    const ptxk_flash_decode_desc form = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0};
+    const ptxk_flash_decode_desc form = {HEADS,   KV_HEADS, DIM, PTX_F16, 0, PTX_F32,
+                                         PTX_F32, 1,        0,   0,       0, 0,       0};
     ptxcu_flash_decode_desc attention;
     ptxcu_kv_scatter_desc scatter;
     ptxcu_kv_cache cache;
