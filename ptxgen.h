@@ -250,9 +250,9 @@ typedef struct ptx_error {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
-   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. */
+   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
+   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
-    X(NONE, "none", 0, '-')                                                                                  \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
     X(B16, "b16", 16, 'b')                                                                                   \
@@ -299,7 +299,11 @@ typedef struct ptx_error {
     X(S2, "s2", 0, 'm')
 
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
-typedef enum ptx_type { PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT } ptx_type;
+typedef enum ptx_type {
+    PTX_NONE,
+    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
+} ptx_type;
 #undef PTX__ENUM
 
 /* State space of an address. PTX_GENERIC is what an address has of which nothing is known. */
@@ -2592,12 +2596,19 @@ typedef struct ptx__type_fact {
     char kind;
 } ptx__type_fact;
 #define PTX__ROW(type, name, bits, kind) {name, bits, kind},
-static const ptx__type_fact ptx__types[] = {PTX_TYPES(PTX__ROW)};
+#define PTX__GAP {"no type", 0, '-'}
+static const ptx__type_fact ptx__types[] = {
+    {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
+#undef PTX__GAP
 
-/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "none". */
+/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "no type". */
 static const ptx__type_fact *ptx__fact(unsigned type) {
-    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX_NONE];
+    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX__NO_TYPE];
+}
+static int ptx__is_type(unsigned type) {
+    return type == PTX_NONE || (type > PTX__NO_TYPE && type < PTX__TYPE_COUNT);
 }
 
 typedef struct ptx__row {
@@ -3224,7 +3235,7 @@ PTXGEN_API const char *ptx_error_name(ptx_code code) {
 PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m) { return m ? &m->error : &ptx__no_module; }
 
 PTXGEN_API const char *ptx_type_name(ptx_type type) {
-    return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->name : "?";
+    return ptx__is_type((unsigned)type) ? ptx__fact((unsigned)type)->name : "?";
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
@@ -4660,9 +4671,9 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     if (!ptx__ready(k)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
-    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none",
-                         type >= PTX__TYPE_COUNT ? type : src_type),
+    if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...",
+                         ptx__is_type(type) ? src_type : type),
                d;
     if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
@@ -4971,12 +4982,18 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
         return 0;
     }
-    if (op < PTX__OP_COUNT && type < PTX__TYPE_COUNT && src_type < PTX__TYPE_COUNT && n <= PTX__OPERANDS_MAX
+    if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
         && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
         return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site,
-              "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
-              type, src_type, n, n_out);
+    if (op >= PTX__OP_COUNT)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
+    else if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
+                  ptx__rows[k->m->first[op]].name, ptx__is_type(type) ? src_type : type);
+    else
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
+                  ptx__rows[k->m->first[op]].name, n, n_out == PTX__ONE ? 1 : n_out, PTX__OPERANDS_MAX,
+                  PTX__RESULTS_MAX);
     return 0;
 }
 /* What a policy is made of: a fraction, or sizes. */

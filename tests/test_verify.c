@@ -1028,7 +1028,8 @@ static void test_names(void) {
     v.name = "sh";
     start(), ptx_variable(m, &v), WRONG(NAME_TAKEN, "hide");
     v.name = "table";
-    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4), WRONG(NAME_TAKEN, "variable 'table'");
+    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4);
+    WRONG(NAME_TAKEN, "variable 'table'");
     start(), ptx_variable(m, &v), FINE;
 }
 
