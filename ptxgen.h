@@ -132,57 +132,14 @@
           thread ids make different is refused, so are warpgroups of a declared block that ask for more
           registers than it began with, a numbered barrier that too few ever come to, tcgen05 for one block
           and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
-   ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
-          race      shared memory that threads of different warps touch, one of them writing, with no barrier
-                    between: by the bytes of each thread, where these follow from thread and lane ids, numbers
-                    and, in the first rounds of a loop, what its variables begin with (a block of unknown size
-                    is taken to have four warps); else only where one address is the other plus something, or
-                    neither hangs on a stage or part that is not known. Copies read, or written over, before
-                    the wait that is for their group, or by others before a barrier; rounds that wait for a
-                    group and begin none; mbarriers made, and bulk copies and products of tensor memory begun,
-                    by every thread; .nc loads of what is written; what a bulk copy or a product reads before
-                    a barrier, or written over or given back before the wait; reads of what was given back;
-                    stores of different values at one place, a load, a sum and a store where the data choose
-                    the place, in global memory too where all threads have one place; among blocks, an atomic
-                    that is to tell of stores with no fence or barrier between, waits, flags and locks that
-                    order nothing, a lock given back by an ordinary store, a swap of what was made of what
-                    there was before; stages of a ring that overlap; tensor memory loaded, or given back,
-                    before the product is over, or while others load.
-          unwaited  copies under way at the end of the kernel.
-          order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
-                    met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
-                    or state (of its first 12 rounds), or for what only comes behind the wait, without asking
-                    for the outcome or trying again, arrivals and bytes against what was expected; barriers
-                    with two counts or purposes, with fewer than come, that wait for each other, or arrivals
-                    that nobody waits for; bytes of a multicast that a block does not expect; tensor memory
-                    that some way does not give back, or another warp does, products in it that nobody can
-                    wait for, or its stores; carries lost, or taken for borrows;
-                    PTX_CTA on what all blocks reach; stores before the wait for the kernel before.
-          proxy     plain stores before an asynchronous read, without the fence.
-          align     vectors that neighbouring threads or rounds move by less than they need.
-          idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
-                    ordinary load or whose condition no round changes, that pass by their end or swap for
-                    what is no more, products that never add, variables that nothing reads.
-          beyond    indices whose mask, division or loop leads beyond the array, copies of a ring with more
-                    stages than that, an index before the first of all, what is no rank for ptx_mapa.
-          unwritten local and shared arrays that are read, or counted up, and that nothing fills, or before
-                    that; in a block of declared size, bytes that no thread stores; products of tensor memory
-                    that add to nothing.
-          number    counts that shift all out, bit fields beyond the register, divisors that are 0, tables of
-                    lop3 that leave an operand out, constants that a type makes 0, infinite or cuts off, roots
-                    of what is negative, integers and other formats read as floats, sums of nothing.
-          lanes     what shuffles down or up have left in the first or last lane, used by others.
-          contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8, registers).
-          It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
           memory or through a function, look into raw text for more than its words, barriers and jumps, or
-          prove that run-time indices differ: advice about races errs on the side of saying nothing. Named
-          barriers are counted up in a block of declared size only: else which warps meet at number 3 is yours
-          to know.
+          guess what depends on values at run time: races, indices, phases of mbarriers. Those are found by
+          running.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -230,7 +187,7 @@ extern "C" {
     X(ARGUMENT, "argument", "an argument of a call is NULL or out of its range")                             \
     X(NAME, "name", "not a name: letters, digits and _, starting with a letter or _, ASCII,                  \
         at most 255 long")                                                                                   \
-    X(DUPLICATE, "duplicate", "the name is taken in this module or kernel")                                  \
+    X(NAME_TAKEN, "name-taken", "the name is taken in this module or kernel")                                \
     X(TYPE, "type", "an operand's type is not the one that the instruction needs there")                     \
     X(FORM, "form", "the instruction does not exist for this type")                                          \
     X(MODIFIER, "modifier", "the instruction does not take this modifier or combination")                    \
@@ -264,36 +221,6 @@ extern "C" {
 #define PTX__ENUM(code, name, meaning) PTX_E_##code,
 typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
 #undef PTX__ENUM
-
-/* Advice: what is no error but costs, or is right only by luck. X(code, name, meaning) as above. */
-#define PTX_ADVICE(X)                                                                                        \
-    X(NONE, "none", "nothing")                                                                               \
-    X(RACE, "race", "shared memory that one thread writes and another reads, with no barrier between")       \
-    X(PRESSURE, "pressure", "more registers live at once than a thread may have: they will be spilled")      \
-    X(CONTRACTION, "contraction", "a mul and an add that the assembler may join into one fma")               \
-    X(UNWAITED, "unwaited", "copies that are under way when the kernel ends")                                \
-    X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
-    X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
-    X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
-    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
-    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
-    X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
-    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")   \
-    X(NUMBER, "number", "numbers that an instruction makes nothing of, or not what they seem to say")        \
-    X(LANES, "lanes", "what one lane of a warp has by shuffles, used as if all had it")
-
-#define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
-typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
-#undef PTX__ENUM
-
-/* One piece of advice. Pointers live until the module changes or is advised again. */
-typedef struct ptx_advice {
-    ptx_advice_code code;
-    const char *message;  /* "file.c:12: advice: kernel 'k', instruction 7: ... [race]" */
-    const char *site;     /* "file.c:12" */
-    const char *kernel;
-    uint32_t instruction; /* its index in the kernel, counted from 0 */
-} ptx_advice;
 
 /* Where a line of the text comes from. Pointers live as long as the module. */
 typedef struct ptx_place {
@@ -753,7 +680,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
-#define PTX_TABLE(OP, FORM)                                                                                  \
+#define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
     OP(MOV, "mov", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
@@ -853,7 +780,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(TANH, "tanh", "t=t", PTX__T(F32) | PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)          \
     FORM(TANH, "tanh", "t=t", PTX__BF16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 78, 90)                     \
     OP(TESTP, "testp", "p=t", PTX__FLT, 0, PTX__TEST, PTX__TEST, 0, 20, 0)                                   \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)                                            \
+    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)
+#define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
     OP(AND, "and", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
     OP(OR, "or", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                       \
@@ -943,7 +871,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX__BOOL, 0, 78, 90)                                                                              \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
-    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)                               \
+    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
+#define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
     OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
@@ -1024,7 +953,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 0, 0, 0, 0, 0, 78, 90)                                      \
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 0, 0, 0, 0, 0, 78, 90)                                              \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 0, 0, 0, 0, 0, 78, 90)                           \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)                                   \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
+#define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
     OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
     FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
@@ -1149,7 +1079,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 81, 90)                                           \
     OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__I32 | PTX__I64, 0, PTX_MMIO | PTX_RELEASE | PTX_GPU        \
         | PTX_SYS | PTX__M_GLOBAL | PTX_ATOM_ADD, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL            \
-        | PTX_ATOM_ADD, 0, 87, 100)                                                                          \
+        | PTX_ATOM_ADD, 0, 87, 100)
+#define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
     OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
         PTX_ACQ_REL, 60, 70)                                                                                 \
@@ -1248,7 +1179,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         80, 90)                                                                                              \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC,           \
-        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                                              \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)
+#define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
         "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
@@ -1366,7 +1298,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
         | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)                   \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
+#define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
     OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
     OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
@@ -1431,7 +1364,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
         100)                                                                                                 \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
-        0, 0, 86, 100)                                                                                       \
+        0, 0, 86, 100)
+#define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
@@ -1524,7 +1458,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ON_120)                                                                                         \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)                                                                                         \
+        PTX__ON_120)
+#define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
        f16 of m16n8k32 in f32, where no pair of that number is */                                            \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
@@ -1555,7 +1490,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A)                                                                                 \
+        0, 87, PTX__ON_120A)
+#define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
@@ -1659,7 +1595,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
     OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)
+#define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
         0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
@@ -1705,7 +1642,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)                                                            \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)
+#define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
@@ -1831,7 +1769,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)
+#define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
         31, 20)                                                                                              \
@@ -1937,6 +1876,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
     OP(BRX_EDGE, "", "=", 0, 0, 0, 0, 0, 60, 30)                                                             \
     OP(RAW, "", "=", 0, 0, 0, 0, 0, 10, 0)
+#define PTX_TABLE(OP, FORM)                                                                                  \
+    PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
+    PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
+    PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
+    PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
+    PTX__TABLE_TEXTURES(OP, FORM)
 
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
@@ -2114,12 +2059,6 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
 
 /* Verify every kernel. Also done by the functions below. */
 PTXGEN_API ptx_code ptx_verify(ptx_module *m);
-/* Verify, and look for what deserves advice: how many pieces there are, at most 256; 0 on an error too. Takes
-   longer than verifying, so the functions below do not do it. */
-PTXGEN_API uint32_t ptx_advise(ptx_module *m);
-/* Piece `index` of the last ptx_advise; 0 if there is none such. */
-PTXGEN_API int ptx_advice_get(const ptx_module *m, uint32_t index, ptx_advice *advice);
-PTXGEN_API const char *ptx_advice_name(ptx_advice_code code);
 /* The register pressure of entry `index`; 0 on an error. */
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info);
 /* Where line `line` (counted from 1) of the last ptx_text comes from; 0 if from no instruction. */
@@ -2812,12 +2751,6 @@ static const ptx__chip ptx__chips[] = {
     {103, 'a', 88}, {103, 'f', 88}, {110, 0, 90},   {110, 'a', 90}, {110, 'f', 90}, {120, 0, 87},
     {120, 'a', 87}, {120, 'f', 88}, {121, 0, 88},   {121, 'a', 88}, {121, 'f', 88}};
 
-static const char *const ptx__advice_names[] = {
-#define PTX__ROW(code, name, meaning) name,
-    PTX_ADVICE(PTX__ROW)
-#undef PTX__ROW
-};
-
 static const char *const ptx__error_names[] = {
 #define PTX__ROW(code, name, meaning) name,
     PTX_ERRORS(PTX__ROW)
@@ -2855,7 +2788,6 @@ enum { PTX__SAYINGS(PTX__ROW) PTX__SAYING_COUNT };
 static const char *const ptx__sayings[] = {PTX__SAYINGS(PTX__ROW)};
 #undef PTX__ROW
 #define PTX__SAYS(id) ((uint32_t)1 << PTX__SAYING_##id)
-#define PTX__SAYS_FENCE (PTX__SAYS(FENCE) | PTX__SAYS(MEMBAR))
 
 /* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
@@ -2981,12 +2913,6 @@ typedef struct ptx__block {
     uint32_t special;              /* its first in ptx__flow.special */
 } ptx__block;
 
-typedef struct ptx__note_ { /* a piece of advice */
-    uint32_t code, kernel, instruction, message; /* message: in module.advice_text */
-    const char *site;
-} ptx__note_;
-#define PTX__NOTES_MAX 256
-
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
@@ -3050,14 +2976,6 @@ typedef struct ptx__memo {
 #define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
-
-/* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0
-   where that cannot be said of all threads of the block (four warps, of a block of unknown size). */
-typedef struct ptx__places {
-    uint32_t instruction, known, threads, bytes, array, lanes[32]; /* instruction + 1 */
-    int32_t at[1024];
-} ptx__places;
-#define PTX__PLACES 64 /* kept, for the pairs that are compared */
 
 struct ptx_kernel {
     ptx_module *m;
@@ -3134,12 +3052,9 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__read) reads; /* in other blocks than that of the definition */
+    PTX__ARRAY(uint32_t) lists; /* of liveness, see ptx__mention */
     ptx__known known[PTX__KNOWN];
     ptx__limits limits;
-    PTX__ARRAY(ptx__note_) notes;
-    PTX__ARRAY(char) advice_text;
-    PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
-    PTX__ARRAY(ptx__places) places;
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
@@ -3273,8 +3188,7 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, reads),    PTX__HELD(ptx_module, notes),       PTX__HELD(ptx_module, advice_text),
-    PTX__HELD(ptx_module, lists),    PTX__HELD(ptx_module, places)};
+    PTX__HELD(ptx_module, reads),    PTX__HELD(ptx_module, lists)};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -3383,7 +3297,6 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     if (!m) return;
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
-    m->notes.count = m->advice_text.count = 0;
     m->used = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
@@ -3821,14 +3734,14 @@ static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                      unsigned src, ptx_mods asked, unsigned n, unsigned n_out, ptx_mods *mods,
                                      char *program, unsigned *length) {
-    const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL, *other = NULL, *lacking = NULL;
+    const ptx__row *row = &ptx__rows[k->m->first[op]], *closest = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
         if (row->src ? !(row->src >> src & 1) : src != PTX_NONE) continue;
-        if (!near || asked & ~near->allow) near = row;
+        if (!closest || asked & ~closest->allow) closest = row;
         if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
         if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
             || ptx__access_wrong(op, all) || ptx__cannot_saturate(op, type, src, all))
@@ -3863,13 +3776,13 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
-    if (!near && row->src)
+    if (!closest && row->src)
         ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
                   ptx__fact(type)->name);
-    else if (!near)
+    else if (!closest)
         ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
     else {
-        const ptx_mods other_mods = asked & ~near->allow;
+        const ptx_mods other_mods = asked & ~closest->allow;
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
         if (atomic & PTX_ATOM_CAS)
@@ -3885,8 +3798,8 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
             return NULL;
         } else if (!what)
             why = " needs one more modifier, such as ",
-            what = ptx__mod_text(ptx__missing(near->need, asked), near->need);
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", near->name, type ? "." : "",
+            what = ptx__mod_text(ptx__missing(closest->need, asked), closest->need);
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", closest->name, type ? "." : "",
                   type ? ptx__fact(type)->name : "", why, what);
     }
     return NULL;
@@ -5376,19 +5289,19 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     if (!at) return NULL;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && had->what & PTX__IS_KERNEL) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s", name,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel '%.80s' already, started at %s", name,
                  m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
         return NULL;
     }
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s', made at %s", name,
                  m->variables.at[had->what].site);
         return NULL;
     }
     had = ptx__find_name(m, PTX__OF_SOME, name);
     if (had) had = ptx__find_name(m, had->what, name);
     if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
-        ptx_fail(m, PTX_E_DUPLICATE, site,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site,
                  "a kernel before has a parameter '%.80s', and ptxas does not bear a kernel of that name",
                  name);
         return NULL;
@@ -5479,7 +5392,7 @@ PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *na
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
     had = ptx__find_name(m, PTX__OF_SOME, name);
     if (had)
-        ptx__fail(k, PTX_E_DUPLICATE, site,
+        ptx__fail(k, PTX_E_NAME_TAKEN, site,
                   "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
                   m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
@@ -5513,12 +5426,12 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
     static const char *const kinds[] = {"parameter", "shared", "local"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name), 0;
     if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name), 0;
     had = ptx__find_name(k->m, k->index, name);
     if (had)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
     return 1;
 }
 
@@ -5544,7 +5457,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
-        ptx__fail(k, PTX_E_DUPLICATE, site,
+        ptx__fail(k, PTX_E_NAME_TAKEN, site,
                   "a kernel behind this is called '%.80s', and ptxas does not bear a parameter of that name",
                   name);
         return 0;
@@ -5744,17 +5657,17 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     if (!name) return none;
     had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
     if (had && !(had->what & PTX__IS_KERNEL)) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s' already, made at %s",
                  desc->name, m->variables.at[had->what].site);
         return none;
     }
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel or function '%.80s'", desc->name);
         return none;
     }
     had = ptx__find_name(m, PTX__OF_SOME, desc->name);
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site,
                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
                  m->names.at + m->kernels.at[had->what]->name, desc->name);
         return none;
@@ -6532,7 +6445,7 @@ static int ptx__text_declares(ptx_kernel *k, const char *site, const char *p, un
     size_t n;
     for (; *p && *p != ';' && *p != '='; p++)
         if ((n = ptx__word_length(p)) != 0) {
-            if (!ptx__text_place(k, site, p, n, depth, PTX_E_DUPLICATE)) return 0;
+            if (!ptx__text_place(k, site, p, n, depth, PTX_E_NAME_TAKEN)) return 0;
             p += n - 1;
         } else if (*p == '.')
             p += strcspn(p + 1, " \t\n;,");
@@ -7600,12 +7513,11 @@ typedef struct ptx__flow {
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t *moving, moving_count;            /* see ptx__spread_first */
     uint32_t *special; /* the instructions that more than their values are checked of */
-    uint32_t far;      /* how many, in a kernel that no cache holds: the next are fetched ahead; else 0 */
+    uint32_t ahead;    /* how many, in a kernel that no cache holds: the next are fetched ahead; else 0 */
     uint32_t post_reached;
-    int advising;  /* 1: classes of all that matters, 2: notes too */
-    uint32_t *walk[3];      /* of the advice: blocks each */
+    int pressure; /* whether register pressure is asked for, which needs what follows in any kernel */
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
-    uint32_t effort;        /* steps of the advice that are still to spend */
+    uint32_t effort; /* steps that are still to spend */
     uint32_t left; /* the text + 1 in which threads may have left, that was looked behind last; 0: none */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
@@ -7623,7 +7535,6 @@ typedef struct ptx__flow {
 
 #define PTX__SHARED_MOST 49152 /* bytes of static shared memory */
 #define PTX__EFFORT 4000000u
-#define PTX__SAMPLES 60000u /* of them, for places that variables make */
 
 /* The place of a register in what is kept of each. */
 static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX__TAG(reg)] + reg; }
@@ -7692,11 +7603,10 @@ static int ptx__ends_block(const ptx__ins *ins) {
 }
 
 /* What the passes after the values look at is listed, so that each pass sees only that: what is special by
-   its form or, when advice is sought, by its guard, and branches under a guard. Those of block b begin at its
+   its form, and branches under a guard. Those of block b begin at its
    `special` and are less than its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
     uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = f->special;
-    const uint32_t guards = f->advising ? UINT32_MAX : 0;
     ptx__block *b = f->block;
     size_t j;
     b->first = b->special = 0;
@@ -7705,7 +7615,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
         const ptx__ins *ins = &k->ins.at[i];
         if (j + 16 < k->marked.count) PTX__SOON(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
-            if (ptx__form_of(k, ins)->special | (ins->guard & guards)) special[listed++] = i;
+            if (ptx__form_of(k, ins)->special) special[listed++] = i;
             continue;
         }
         if (ins->kind == PTX__I_LABEL) {
@@ -7726,12 +7636,12 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
     b->end = n;
     f->blocks = (uint32_t)(b - f->block) + 1;
     special[listed] = UINT32_MAX;
-    f->far = n > 20000 ? listed : 0;
+    f->ahead = n > 20000 ? listed : 0;
 }
 
 /* The next that is special; in a long kernel those behind it are on their way by then. */
 PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__flow *f, uint32_t s) {
-    if (s + 16 < f->far) {
+    if (s + 16 < f->ahead) {
         PTX__SOON(&k->ins.at[f->special[s + 16]]);
         PTX__SOON(k->words.at + k->ins.at[f->special[s + 8]].words);
     }
@@ -7744,7 +7654,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, *s;
     int ok, c;
     int checked =
-        f->advising
+        f->pressure
         || k->seen & (PTX__SEEN_TOGETHER | PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
@@ -7754,7 +7664,6 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
     need = k->labels.count + 6 * blocks + 2 + registers + 15 * (blocks + 1);
     if (checked) need += 4 * registers + n / 32 + 1;
-    if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need + 2 * registers + k->marked.count + n + 1, ok);
@@ -7794,7 +7703,6 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->first = f->chosen = 0;
     f->rank = f->corner = f->round = f->sample[0] = f->sample[1] = 0;
     f->threads = 1024;
-    for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
@@ -8490,9 +8398,6 @@ static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *
     return NULL;
 }
 
-/* Whether two addresses are one and the same: base and offset. */
-static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
-
 /* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
 static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s, depth = 0, set;
@@ -8502,7 +8407,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
             if (ins->guard
-                && (ins->kind != PTX__I_PLAIN || form->who || f->advising || form->row->op == PTX_RAW))
+                && (ins->kind != PTX__I_PLAIN || form->who || form->row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
             if (ins->kind != PTX__I_PLAIN) continue;
             if (form->effect == PTX__EFFECT_MMA)
@@ -8517,17 +8422,6 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                     ptx__want(f, k->words.at[ins->words + set], &depth);
                     if (PTX__TAG(k->words.at[ins->words + set]) >= PTX__CLASSES) set += 2; /* a number */
                 }
-            if (f->advising && form->effect) {
-                const uint32_t *w = ptx__shared_operand(k, ins);
-                if (w) ptx__want(f, *w, &depth);
-                if (w && form->row->op == PTX_ST && ins->count == 4)
-                    ptx__want(f, w[2], &depth);
-            }
-            if (f->advising && form->reach) {
-                const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-                for (; w < end; w = ptx__behind(w))
-                    if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
-            }
         }
         while (depth) { /* at once, as long as what stands near is at hand */
             uint32_t slot = f->wanted[--depth];
@@ -9355,40 +9249,6 @@ static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
     return PTX_E_NONE;
 }
 
-/* A piece of advice about instruction i. */
-static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const char *format, ...) {
-    ptx_module *m = k->m;
-    ptx__note_ *n;
-    char what[512];
-    size_t room, j;
-    va_list args;
-    int ok;
-    for (j = m->notes.count; j-- > 0;) /* once a place, not once a round of an unrolled loop */
-        if (m->notes.at[j].site == k->ins.at[i].site && m->notes.at[j].code == (uint32_t)code
-            && m->notes.at[j].kernel == k->name)
-            return;
-    if (m->notes.count >= PTX__NOTES_MAX || m->error.code) return;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    PTX__ROOM(m, m->notes, 1, ok);
-    if (!ok) return;
-    room = strlen(what) + strlen(k->ins.at[i].site) + 256;
-    PTX__ROOM(m, m->advice_text, room, ok);
-    if (!ok) return;
-    n = &m->notes.at[m->notes.count++];
-    n->code = (uint32_t)code;
-    n->kernel = k->name;
-    n->instruction = i;
-    n->site = k->ins.at[i].site;
-    n->message = (uint32_t)m->advice_text.count;
-    m->advice_text.count +=
-        1
-        + (size_t)snprintf(m->advice_text.at + m->advice_text.count, room,
-                           "%s: advice: kernel '%.80s', instruction %lu: %s [%s]", n->site,
-                           m->names.at + k->name, (unsigned long)i, what, ptx__advice_names[code]);
-}
-
 /* -- copies under way --
    What can be the state of a thread's cp.async copies, one bit each: none begun, begun, committed to a group,
    waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
@@ -9396,23 +9256,20 @@ enum {
     PTX__COPY_NONE = 1,
     PTX__COPY_BEGUN = 2,
     PTX__COPY_COMMITTED = 4,
-    PTX__COPY_WAITED = 8,
-    PTX__COPY_ALONE = 16 /* has waited, and met nobody since: no way of its own */
+    PTX__COPY_WAITED = 8
 };
 
 static uint32_t ptx__step(uint32_t states, unsigned effect) {
     uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        rest = states & (PTX__COPY_WAITED | PTX__COPY_ALONE);
+        rest = states & PTX__COPY_WAITED;
         return rest | (states != rest ? (uint32_t)PTX__COPY_BEGUN : 0u);
     case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: /* where the first copies are conditional, the condition speaks for the loop too */
         if (!open) return rest;
-        return (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)(PTX__COPY_WAITED | PTX__COPY_ALONE);
-    case PTX__EFFECT_BARRIER:
-    case PTX__EFFECT_CALL: return states & ~(uint32_t)PTX__COPY_ALONE;
+        return (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)PTX__COPY_WAITED;
     default: return states;
     }
 }
@@ -9436,8 +9293,6 @@ static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
 }
 
 typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
-static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                          const uint32_t *about);
 
 /* -- along the ways --
    What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
@@ -9471,20 +9326,6 @@ PTX__APART static int ptx__next(const ptx_kernel *k, ptx__point *at) {
     return i < k->ins.count;
 }
 
-/* The same of those that do one of two things, for rules that only few are for. */
-PTX__APART static int ptx__next_op(const ptx_kernel *k, ptx__point *at, unsigned op, unsigned other) {
-    const ptx__form *forms = k->m->forms.at;
-    uint32_t i = at->i + 1, count = (uint32_t)k->ins.count;
-    for (; i < count; i++) {
-        unsigned is;
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        is = forms[k->ins.at[i].form].row->op;
-        if (is == op || is == other) return ptx__see(k, i, at);
-    }
-    at->i = i;
-    return 0;
-}
-
 /* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
 static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in, int first) {
     int news = 0, e;
@@ -9499,12 +9340,12 @@ static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_
 
 static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__rule rule, unsigned how,
                             uint32_t *about) {
-    uint32_t n, *in = f->advising ? f->walk[0] : f->stack; /* the walks are over */
-    uint32_t *passed = f->advising ? NULL : f->skip_lane;  /* with what a block was gone through last */
+    uint32_t n, *in = f->stack; /* the walks are over */
+    uint32_t *passed = f->skip_lane; /* with what a block was gone through last */
     int changed;
     ptx__point at;
     memset(in, 0, (f->blocks + 1) * sizeof *in);
-    if (passed) memset(passed, 0xff, (f->blocks + 1) * sizeof *passed);
+    memset(passed, 0xff, (f->blocks + 1) * sizeof *passed);
     in[0] = start;
     at.about = about;
     at.done = 0;
@@ -9513,8 +9354,8 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
-            if (passed && !at.report && passed[b] == states) continue;
-            if (passed) passed[b] = states;
+            if (!at.report && passed[b] == states) continue;
+            passed[b] = states;
             for (i = f->block[b].first;; i++) {
                 if (how & PTX__SPECIAL) i = f->special[s++];
                 if (i >= f->block[b].end) break;
@@ -9551,25 +9392,15 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
         ptx__fault(k, PTX_E_ASYNC, at->i, "cp.async.wait_group waits for committed groups only, and on some "
                    "path to here the copies are not committed");
-    else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
-             && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "these matrices are made of what all lanes' cp.async have brought, and each "
-                  "thread has waited for its own alone: put a bar.sync behind the wait");
-    if (at->op == PTX__AT_END && f->advising == 2 && open)
-        ptx__note(k, PTX_ADVICE_UNWAITED, at->i,
-                  "cp.async copies may be under way when the kernel ends here; wait for them, or do without");
-    states = ptx__step(states, effect);
-    return at->effect == PTX__EFFECT_CALL ? states & ~(uint32_t)PTX__COPY_ALONE : states;
+    return ptx__step(states, effect);
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
     const uint32_t effects = 1u << PTX__EFFECT_COPY | 1u << PTX__EFFECT_COMMIT | 1u << PTX__EFFECT_WAIT_GROUPS
-                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_BARRIER
-                             | 1u << PTX__EFFECT_CALL;
+                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_CALL;
     uint32_t filled = 0;
     if (!ptx__copies(k)) return PTX_E_NONE;
-    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__EFFECTS(effects) | PTX__LEAVING, &filled);
+    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__EFFECTS(effects), &filled);
 }
 
 /* -- the carry --
@@ -9598,8 +9429,6 @@ static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
     return ptx__follow(k, f, PTX__CARRY_NONE, ptx__carry_rule, 0, NULL);
 }
-
-/* -- advice -- */
 
 /* The class of an instruction's own guard. */
 static unsigned ptx__guard_class(ptx__flow *f, const ptx__ins *ins) {
@@ -9640,408 +9469,7 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     return ptx__array_in(k, f, word, depth, &steps);
 }
 
-static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    uint32_t bytes = ptx_type_bytes((ptx_type)form->type);
-    if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
-    if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
-    return bytes ? bytes : 16;
-}
-
-static uint32_t ptx__threads_known(const ptx_kernel *k) {
-    if (k->need[0]) return ptx__threads_of(k);
-    return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
-}
-
-/* Of each thread, where in the array of p an address is. Most are asked for by several instructions one after
-   another: the last is kept, as its word + 1 for an instruction, and so is who comes to its block, `bytes`
-   - 1. */
-static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, const ptx__places *p,
-                              ptx__places *last) {
-    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
-    uint32_t t;
-    int32_t first;
-    last->instruction = word + 1;
-    last->array = f->array = p->array;
-    f->origin = 0x100000;
-    first = (int32_t)ptx__value(k, f, &word, f->round, &moved);
-    f->origin = 0;
-    for (t = 0; t < p->threads && good && moved; t++) {
-        good = PTX__VALUE_STEPS;
-        last->at[t] = (int32_t)ptx__value(k, f, &word, t | f->round, &good);
-        if (!t && first - last->at[0] != 0x100000) moved = 0; /* not the beginning and something */
-    }
-    f->array = 0;
-    last->known = good && moved;
-}
-
-static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *x = ptx__shared_operand(k, ins), *w;
-    ptx__places *last = &k->m->places.at[PTX__PLACES];
-    uint32_t t, guard = 0, b = ptx__block_of(f, i);
-    p->array = x ? ptx__array_of(k, f, x[0], 0) : 0;
-    p->threads = ptx__threads_known(k);
-    if (!p->array || p->threads > 1024) return 0;
-    if (form->effect == PTX__EFFECT_COPY) {
-        w = x + 5; /* behind the other address */
-        if (!PTX__IS_INTEGER(*w)) return 0;
-        p->bytes = w[1];
-    } else if (strncmp(form->row->name, "ldmatrix.sync.aligned.m8n8", 26) == 0)
-        p->bytes = 16;
-    else if (form->row->types)
-        p->bytes = ptx__access_bytes(k, ins);
-    else
-        return 0;
-    if (ptx__guard_class(f, ins) > PTX__CLASS_BLOCK) guard = ins->guard;
-    if (last->instruction != x[0] + 1 || last->array != p->array) ptx__find_address(k, f, x[0], p, last);
-    if (!last->known) return 0;
-    if (last->bytes != b + 1 || f->last_guard != guard) {
-        f->threads = p->threads;
-        last->bytes = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, last->lanes) ? b + 1 : 0;
-        f->threads = 1024;
-        f->last_guard = guard;
-    }
-    if (!last->bytes) return 0;
-    memcpy(p->lanes, last->lanes, sizeof p->lanes);
-    if (form->effect == PTX__EFFECT_READ && p->bytes == 16 && ins->results < 4
-        && form->row->op != PTX_LD) /* ldmatrix asks 8 lanes for each result */
-        for (t = 0; t < 32; t++) p->lanes[t] &= (1u << 8 * ins->results) - 1u;
-    for (t = 0; t < p->threads; t++) p->at[t] = (int32_t)((uint32_t)last->at[t] + x[1]);
-    return 1;
-}
-
-static const ptx__places *ptx__places_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    ptx__places *p = &k->m->places.at[i % PTX__PLACES];
-    const uint32_t key = i + 1 + (f->round << 8);
-    if (p->instruction == key) return p;
-    p->instruction = key;
-    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
-    p->known = (uint32_t)ptx__find_places(k, f, i, p);
-    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
-    f->effort -= p->threads < f->effort ? p->threads : f->effort;
-    return p;
-}
-
-/* Whether threads touch the same bytes in two instructions, the first of which writes: a bit each for a
-   thread and itself, another of its warp, one of another warp. -1: cannot be said. */
-enum { PTX__MEETS_SELF = 1, PTX__MEETS_NEAR = 2, PTX__MEETS_FAR = 4 };
-#define PTX__CLASH_MOST 8192
-static int ptx__clash(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    const ptx__places *p[2];
-    uint16_t owner[PTX__CLASH_MOST];
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    uint32_t t, which, unit = 4, found = 0, n, c;
-    if (k->m->places.count < PTX__PLACES || f->effort < 4096 || i % PTX__PLACES == j % PTX__PLACES) return -1;
-    f->round = f->sample[0];
-    p[0] = ptx__places_of(k, f, i);
-    f->round = f->sample[1];
-    p[1] = ptx__places_of(k, f, j);
-    f->round = 0;
-    if (!p[0]->known || !p[1]->known) return -1;
-    if (p[0]->array != p[1]->array) return 0;
-    for (which = 0; which < 2; which++) {
-        while (p[which]->bytes % unit) unit /= 2;
-        for (t = 0; t < p[which]->threads; t++) {
-            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
-            while (p[which]->at[t] & (int32_t)(unit - 1)) unit /= 2;
-            if (p[which]->at[t] < low) low = p[which]->at[t];
-            if (p[which]->at[t] + (int64_t)p[which]->bytes > high)
-                high = p[which]->at[t] + (int64_t)p[which]->bytes;
-        }
-    }
-    if (high <= low) return 0; /* nobody comes */
-    if ((high - low) / unit > PTX__CLASH_MOST) return -1;
-    f->effort -= p[0]->threads;
-    memset(owner, 0, sizeof *owner * (size_t)((high - low) / unit));
-    for (which = 0; which < 2; which++)
-        for (t = 0; t < p[which]->threads; t++) {
-            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
-            n = (uint32_t)(p[which]->at[t] - low) / unit;
-            for (c = 0; c < p[which]->bytes / unit; c++, n++) {
-                if (!which) owner[n] = (uint16_t)(owner[n] ? 0xffffu : t + 1);
-                else if (owner[n] == 0xffffu)
-                    found |= p[0]->threads > 32 ? PTX__MEETS_FAR : PTX__MEETS_NEAR;
-                else if (owner[n])
-                    found |= owner[n] == t + 1                ? PTX__MEETS_SELF
-                             : (owner[n] - 1u) / 32 == t / 32 ? PTX__MEETS_NEAR
-                                                              : PTX__MEETS_FAR;
-            }
-        }
-    return (int)found;
-}
-
-/* Whether what instruction `store` writes may be what another thread reads in `load`. Of one thread's own
-   place - the same address, other for each thread - it is taken that no other thread has it. */
-static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
-    const ptx__ins *s = &k->ins.at[store], *l = &k->ins.at[load];
-    const uint32_t *x = ptx__shared_operand(k, s), *y = ptx__shared_operand(k, l);
-    int64_t from, to;
-    uint32_t array_x, array_y, class_x, class_y;
-    if (!x || !y) return 0;
-    array_x = ptx__array_of(k, f, x[0], 0);
-    array_y = ptx__array_of(k, f, y[0], 0);
-    if (array_x && array_y && array_x != array_y) return 0;
-    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? ptx__class_of(f, x[0]) : 0u;
-    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? ptx__class_of(f, y[0]) : 0u;
-    from = (int32_t)x[1];
-    to = (int32_t)y[1];
-    if (x[0] != y[0]) return 1;
-    if (class_x == PTX__CLASS_LANE && class_y == PTX__CLASS_LANE) return from != to;
-    if (from + ptx__access_bytes(k, s) <= to || to + ptx__access_bytes(k, l) <= from) return 0;
-    /* one place for all: nothing to tell where only one and the same set of threads comes to both */
-    return ptx__level_of(f, store) != ptx__level_of(f, load)
-           || PTX__CLASS(ptx__level_of(f, store)) <= PTX__CLASS_BLOCK;
-}
-
-/* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
-static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]),
-                   *y = ptx__shared_operand(k, &k->ins.at[load]);
-    int64_t apart;
-    if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
-    if (PTX__CLASS(ptx__level_of(f, load)) >= PTX__CLASS_WARP) return 0;
-    apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
-    switch (ptx__class_of(f, x[0])) {
-    case PTX__CLASS_CLUSTER:
-    case PTX__CLASS_BLOCK: return 1;
-    case PTX__CLASS_LANE:
-        return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
-    default: return 0;
-    }
-}
-
-/* The same where variables tell places: in the first round of the loops or, where the second of the two comes
-   first in it, from the first round to the second, with the one variable that is set on the way. Only what is
-   sure: another warp's. */
-static int ptx__look_onward(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[1]) return 2;
-    return at->i < about[0] || at->i == about[2] || at->opaque
-           || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* The variable that an address is made of, its place + 1: UINT32_MAX for several. found: that of another */
-static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t found,
-                                 int depth, int *steps) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot;
-    if (depth > 16 || --*steps <= 0) return UINT32_MAX;
-    if (PTX__TAG(word) != PTX__W_32) return found;
-    slot = ptx__slot(f, word);
-    if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
-    ins = &k->ins.at[f->def[slot] - 1];
-    w = ptx__given(k, ins, &end);
-    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__IS_LONG(*w))
-            w += 2;
-        else
-            found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
-    return found;
-}
-static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
-static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
-    uint32_t about[3], variable;
-    int met, steps = PTX__ORIGIN_STEPS;
-    if (f->effort < PTX__EFFORT - PTX__SAMPLES) return -1;
-    about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
-    f->sample[!stores] = 0x10000u;
-    f->sample[stores] = i > before ? 0x10000u : 0x20000u;
-    met = stores ? ptx__clash(k, f, before, i) : ptx__clash(k, f, i, before);
-    f->sample[0] = f->sample[1] = 0;
-    if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
-    if (about[0] && !ptx__seek(k, f, i, ptx__look_for, &before))
-        about[0] = 0; /* a loop that is over by then */
-    if (i <= before) {
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0, &steps);
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0, &steps);
-        if (!variable || variable == UINT32_MAX) return -1;
-        about[2] = k->m->sets.at[f->sets[variable - 1] - 1].instruction; /* not round without it */
-        if (ptx__seek(k, f, before, ptx__look_onward, about)) return -1;
-        about[2] = UINT32_MAX;
-    }
-    return ptx__seek(k, f, before, ptx__look_onward, about) ? PTX__MEETS_FAR : -1;
-}
-
-/* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
-static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
-    unsigned effect = ptx__effect_of(k, &k->ins.at[i]);
-    if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
-    return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
-}
-
-/* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
-   part of what the host laid out. */
-static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth, int *steps) {
-    ptx__point at;
-    const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
-    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    if (depth > 16 || --*steps <= 0) return 1;
-    if (!ptx__made_by(k, f, word, &at) || !ptx__computes(at.op))
-        return ptx__class_of(f, word) < PTX__CLASS_LANE;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (ptx__staged(k, f, *w, depth + 1, steps)) return 1;
-    return 0;
-}
-
-/* Whether that register, which differs in each thread, is part of the sum that the address is. */
-static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t part, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (word == part) return ptx__class_of(f, part) == PTX__CLASS_LANE;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 4 || !ptx__made_by(k, f, word, &at)) return 0;
-    for (w = at.w; w < at.end && PTX__TAG(*w) != PTX__W_MEM; w = ptx__behind(w))
-        if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
-    return 0;
-}
-
-/* Where nobody can say which bytes two accesses are to: whether it is worth a guess. */
-static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
-    uint32_t level;
-    int steps = PTX__ORIGIN_STEPS;
-    if (ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY
-        || ptx__form_of(k, &k->ins.at[j])->effect == PTX__EFFECT_COPY)
-        return 0;
-    if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
-    if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
-    level = ptx__level_of(f, i);
-    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == ptx__level_of(f, j))
-        return 0; /* one thread */
-    return !ptx__staged(k, f, x[0], 0, &steps) && !ptx__staged(k, f, y[0], 0, &steps);
-}
-
-/* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
-   both: where some do, it may be that these read what the others would have to write. */
-static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
-    uint32_t store = stores ? before : i, load = stores ? i : before;
-    uint32_t level = ptx__level_of(f, store), other = ptx__level_of(f, load);
-    int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
-    int met = ptx__clash(k, f, store, load);
-    if (met < 0) met = ptx__clash_in_round(k, f, before, i, stores);
-    /* a neighbour's place may be another warp's for the last lane, which need not use what it finds */
-    if (far && (met < 0 || met & PTX__MEETS_NEAR) && !ptx__meet_far(k, f, store, load)) return 0;
-    if (met >= 0) {
-        if (!(met & (far ? PTX__MEETS_FAR : PTX__MEETS_FAR | PTX__MEETS_NEAR))) return 0;
-        if (!stores && !(met & PTX__MEETS_FAR) && (!all || k->ins.at[store].guard)) return 0;
-    } else {
-        if (!far && !ptx__may_meet(k, f, store, load)) return 0;
-        if (!ptx__worth_guessing(k, f, store, load)) return 0;
-        if (!stores && (!all || k->ins.at[store].guard)) return 0;
-    }
-    if (!stores && ptx__form_of(k, &k->ins.at[store])->row->op != PTX_ST
-        && (met < 0 || ptx__form_of(k, &k->ins.at[store])->effect != PTX__EFFECT_COPY))
-        return 0;
-    if (!stores)
-        ptx__note(
-            k, PTX_ADVICE_RACE, i,
-            "another thread may still be reading, at %s, what is written here, with no barrier between; put "
-            "a bar.sync there",
-            k->ins.at[before].site);
-    else
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another thread may be writing what is read here, at %s, with no barrier between%s; put a "
-                  "bar.sync there",
-                  k->ins.at[before].site, far ? " but that of the warp" : "");
-    return 1;
-}
-
-/* One block: which of the 32 accesses from `first` on, in module.lists, are open at its end - `near` with no
-   barrier since, `far` with only those of a warp - if these are so where it begins. report: the advice. */
-static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t first, uint32_t *near_,
-                            uint32_t *far_, int stores, int report) {
-    ptx_module *m = k->m;
-    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
-    unsigned against = stores ? PTX__EFFECT_READ : PTX__EFFECT_WRITE;
-    uint32_t i, j, near_by = *near_, far_off = *far_, at = first;
-    uint32_t last = m->lists.count - first < 32 ? (uint32_t)m->lists.count : first + 32;
-    for (i = f->block[b].first; i < f->block[b].end; i++) {
-        unsigned effect = ptx__race_effect(k, i, stores);
-        if (effect == PTX__EFFECT_BARRIER) {
-            far_off = ptx__form_of(k, &k->ins.at[i])->row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
-            near_by = 0;
-        }
-        for (j = 0; effect == against && report && j < 32; j++)
-            if (((near_by | far_off) >> j & 1)
-                && ptx__advise_pair(k, f, m->lists.at[first + j], i, !(near_by >> j & 1), stores))
-                break;
-        if (effect != noted) continue;
-        while (at < last && m->lists.at[at] < i) at++;
-        if (at < last && m->lists.at[at] == i) near_by |= 1u << (at - first);
-    }
-    *near_ = near_by;
-    *far_ = far_off;
-}
-
-/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads
-   (stores): through the blocks that they reach before a barrier of the block. Where barriers are far, the
-   search ends after so many times the kernel's length. */
-#define PTX__RACE_EFFORT 64
-static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
-    ptx_module *m = k->m;
-    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
-    uint32_t i, n, e, first, changed, count, *in = f->walk[0], *in_far = f->walk[1];
-    uint32_t *mark = f->walk[2], *reached = f->skip_group; /* ptx__comers has the others */
-    uint64_t effort = 0, most = PTX__RACE_EFFORT * (uint64_t)k->ins.count;
-    int ok;
-    m->lists.count = 0;
-    for (i = 0; i < k->ins.count; i++) {
-        if (ptx__race_effect(k, i, stores) != noted) continue;
-        PTX__ROOM(m, m->lists, 1, ok);
-        if (!ok) return;
-        m->lists.at[m->lists.count++] = i;
-    }
-    for (n = 0; n < f->blocks; n++) mark[n] = 0;
-    for (first = 0; first < m->lists.count && effort < most; first += 32) {
-        count = 0;
-        for (n = first; n < m->lists.count && n < first + 32; n++) {
-            uint32_t b = ptx__block_of(f, m->lists.at[n]);
-            if (mark[b] == first + 1) continue;
-            mark[b] = first + 1;
-            in[b] = in_far[b] = 0;
-            reached[count++] = b;
-        }
-        do {
-            changed = 0;
-            for (n = 0; n < count; n++) {
-                uint32_t b = reached[n], near_by = in[b], far_off = in_far[b];
-                ptx__race_block(k, f, b, first, &near_by, &far_off, stores, 0);
-                effort += f->block[b].end - f->block[b].first;
-                for (e = 0; e < 2 && (near_by | far_off); e++) {
-                    uint32_t to = f->block[b].next[e];
-                    if (!to
-                        || (mark[to - 1] == first + 1
-                            && !((near_by & ~in[to - 1]) | (far_off & ~in_far[to - 1]))))
-                        continue;
-                    if (mark[--to] != first + 1) {
-                        mark[to] = first + 1;
-                        in[to] = in_far[to] = 0;
-                        reached[count++] = to;
-                    }
-                    in[to] |= near_by;
-                    in_far[to] |= far_off;
-                    changed = 1;
-                }
-            }
-        } while (changed);
-        for (n = 0; n < count; n++) {
-            uint32_t near_by = in[reached[n]], far_off = in_far[reached[n]];
-            ptx__race_block(k, f, reached[n], first, &near_by, &far_off, stores, 1);
-        }
-    }
-}
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
-    ptx__seek_races(k, f, 1);
-    ptx__seek_races(k, f, 0);
-}
-
-/* Each cp.async for itself: whether its bytes are still to come, a bit for each number of groups committed
-   behind it; and, last, whether they have come and no barrier has told the others. */
-enum { PTX__COPY_AWAY = 1, PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4, PTX__COPY_LANDED = 1 << 20 };
-#define PTX__COPY_PENDING (PTX__COPY_LANDED - PTX__COPY_OPEN)
+enum { PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4 };
 
 /* Groups under way: bit 2 the last committed, those above it the ones before, `top` all that are older; bit 1
    is what no group has yet. */
@@ -10055,523 +9483,6 @@ static uint32_t ptx__wait_groups(uint32_t states, uint32_t top, uint32_t left, u
     const uint32_t groups = states & (2 * top - PTX__COPY_GROUP);
     const uint32_t done = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
     return (states & ~done) | (done ? over : 0);
-}
-
-static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect, uint32_t states) {
-    switch (effect) {
-    case PTX__EFFECT_COMMIT: return ptx__commit_group(states, PTX__COPY_LANDED >> 1);
-    case PTX__EFFECT_WAIT_GROUPS:
-        return ptx__wait_groups(states, PTX__COPY_LANDED >> 1, k->words.at[k->ins.at[i].words + 1],
-                                PTX__COPY_LANDED);
-    case PTX__EFFECT_WAIT:
-        return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED
-                                          : states;
-    case PTX__EFFECT_BARRIER:
-        return states & PTX__COPY_LANDED ? (states & ~(uint32_t)PTX__COPY_LANDED) | PTX__COPY_AWAY : states;
-    default: return states;
-    }
-}
-
-/* What is done at instruction i with the bytes of the copy, in these states: 1 when there is advice. */
-static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t i, uint32_t states) {
-    const ptx__ins *ins = &k->ins.at[i];
-    int met, reads = ptx__form_of(k, ins)->effect == PTX__EFFECT_READ;
-    if (!(states & (PTX__COPY_PENDING | PTX__COPY_LANDED)) || i == copy) return 0;
-    if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
-    if (!reads && !(states & PTX__COPY_PENDING)) return 0;
-    met = ptx__clash(k, f, copy, i);
-    if (met < 0 && copy < i && f->effort > PTX__EFFORT - 2 * PTX__SAMPLES) { /* a loop's first round */
-        f->sample[1] = 0x10000u;
-        met = ptx__clash(k, f, copy, i);
-        f->sample[1] = 0;
-    }
-    if (met <= 0) return 0;
-    if (states & PTX__COPY_PENDING)
-        ptx__note(
-            k, PTX_ADVICE_RACE, i,
-            "what is %s here the cp.async at %s may not have brought yet: no wait on the way is for its "
-            "group (PTX_CP_ASYNC_WAIT_GROUP n leaves the last n groups under way)",
-            reads ? "read" : "written", k->ins.at[copy].site);
-    else if (met & (PTX__MEETS_NEAR | PTX__MEETS_FAR))
-        ptx__note(
-            k, PTX_ADVICE_RACE, i,
-            "another thread's cp.async at %s brings what is read here, and that thread alone has waited "
-            "for it: put a bar.sync behind the wait",
-            k->ins.at[copy].site);
-    else
-        return 0;
-    return 1;
-}
-
-static uint32_t ptx__copy_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    f->effort -= f->effort > 1;
-    if (at->opaque) states = PTX__COPY_AWAY;
-    if (at->report && (at->effect == PTX__EFFECT_READ || at->effect == PTX__EFFECT_WRITE))
-        at->done = ptx__advise_copy_use(k, f, *at->about, at->i, states);
-    if (at->i == *at->about) return PTX__COPY_OPEN | (at->ins->guard ? states : 0u);
-    return ptx__copy_step(k, at->i, at->effect, states);
-}
-/* From a wait on to itself with no group begun: then the groups that it leaves are those it waited for. */
-static int ptx__look_same_wait(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                               const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    if (at->effect == PTX__EFFECT_WAIT_GROUPS) return 1;
-    return at->opaque || at->effect == PTX__EFFECT_WAIT
-           || (at->effect == PTX__EFFECT_COMMIT && !at->ins->guard);
-}
-static int ptx__look_wait(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->effect == PTX__EFFECT_WAIT_GROUPS && at->i == about[0]) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_WAIT || at->effect == PTX__EFFECT_WAIT_GROUPS;
-}
-/* A group that is committed in the arm of an if, and behind the if a wait for all but the last ones. */
-static void ptx__advise_groups(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, from, wait;
-    ptx__point at, commit;
-    for (commit.i = PTX__BEGIN; ptx__next(k, &commit);) {
-        if (commit.effect != PTX__EFFECT_COMMIT || commit.ins->guard) continue;
-        b = ptx__block_of(f, commit.i);
-        from = f->block[b].idom;
-        if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->post_idom[b] != f->post_idom[from]
-            || f->post_idom[from] == b)
-            continue;
-        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-            wait = at.i;
-            if (at.effect != PTX__EFFECT_WAIT_GROUPS || at.ins->guard || !k->words.at[at.ins->words + 1]
-                || !ptx__seek(k, f, commit.i, ptx__look_wait, &wait)
-                || !ptx__seek(k, f, wait, ptx__look_same_wait, &wait))
-                continue;
-            ptx__note(
-                k, PTX_ADVICE_RACE, wait,
-                "in a round that does not commit the group at %s, the %u that this leaves under way are "
-                "those that are read then: commit in every round, an empty group too, or wait for 0 there",
-                commit.ins->site, k->words.at[at.ins->words + 1]);
-        }
-    }
-}
-/* From a copy to itself with nothing waited for but the groups before. */
-static int ptx__look_next_copy(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                               const uint32_t *about) {
-    (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_WAIT
-           || (at->effect == PTX__EFFECT_WAIT_GROUPS && !k->words.at[at->ins->words + 1]);
-}
-/* Copies of one round and of the next, of different threads, to places of which parts are the same: where the
-   first is still under way. */
-static void ptx__advise_overlap(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const ptx__places *p;
-    uint16_t owner[PTX__CLASH_MOST]; /* of each 4 bytes of the first round, + 1 */
-    int32_t low = INT32_MAX, high = INT32_MIN;
-    uint32_t t, n, c, pass;
-    if (f->effort < PTX__EFFORT / 2) return;
-    for (pass = 0; pass < 2; pass++) {
-        f->round = 0x10000u << pass;
-        p = ptx__places_of(k, f, i);
-        f->round = 0;
-        if (!p->known || p->bytes % 4) return;
-        for (t = 0; t < p->threads && !pass; t++) {
-            if (p->at[t] < low) low = p->at[t];
-            if (p->at[t] > high) high = p->at[t];
-        }
-        if (high > low + 4 * (PTX__CLASH_MOST - 4)) return;
-        if (!pass) memset(owner, 0, sizeof owner);
-        for (t = 0; t < p->threads; t++) {
-            if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < low || p->at[t] > high
-                || (p->at[t] - low) % 4)
-                continue;
-            n = (uint32_t)(p->at[t] - low) / 4;
-            for (c = 0; c < p->bytes / 4; c++, n++) {
-                if (!pass)
-                    owner[n] = (uint16_t)(t + 1);
-                else if (owner[n] && owner[n] != t + 1) {
-                    if (ptx__seek(k, f, i, ptx__look_next_copy, &i))
-                        ptx__note(
-                            k, PTX_ADVICE_RACE, i,
-                            "what thread %u copies here in the second round goes over what thread %u copied "
-                            "in the first, which may be under way: the stages of a ring are as far apart as "
-                            "they are long",
-                            t, owner[n] - 1u);
-                    return;
-                }
-            }
-        }
-    }
-}
-static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    if (ptx__copies(k)) ptx__advise_groups(k, f);
-    for (at.i = PTX__BEGIN; ptx__copies(k) && f->effort > 8192 && ptx__next(k, &at);)
-        if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
-            ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
-        else if (at.effect == PTX__EFFECT_COPY)
-            ptx__advise_overlap(k, f, at.i);
-}
-
-/* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
-   places that differ by them. */
-static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t t, uint32_t u) {
-    ptx__point at;
-    uint32_t x[2], depth;
-    int good[2];
-    for (depth = 0; depth < 4; depth++) {
-        if (PTX__TAG(word) == PTX__W_32) {
-            good[0] = good[1] = PTX__VALUE_STEPS;
-            x[0] = (uint32_t)ptx__value(k, f, &word, t, &good[0]);
-            x[1] = (uint32_t)ptx__value(k, f, &word, u, &good[1]);
-            if (good[0] && good[1]) return x[0] != x[1];
-        } else if (PTX__TAG(word) != PTX__W_64)
-            return 0;
-        if (!ptx__made_by(k, f, word, &at) || at.ins->guard) return 0;
-        if (at.op == PTX_LD && PTX__TAG(*at.w) == PTX__W_MEM)
-            word = at.w[1];
-        else if ((at.op == PTX_MAD || at.op == PTX_CVT) && PTX__TAG(*at.w) == PTX__W_32)
-            word = *at.w; /* an index */
-        else
-            return 0;
-    }
-    return 0;
-}
-
-/* An access whose place is known for each thread: those that are not aligned, where the first warp's are, and
-   stores of another value in another warp's place. */
-static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const ptx__places *p) {
-    const ptx__symbol *s = &k->shared.at[p->array - 1];
-    const uint32_t *x = ptx__shared_operand(k, at->ins);
-    uint32_t t, u, most = p->threads < 128 ? p->threads : 128;
-    int32_t low = INT32_MAX, high = INT32_MIN; /* of the first warp: most others are outside */
-    for (t = 0; t < p->threads; t++)
-        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] & (int32_t)(p->bytes - 1) && s->align >= p->bytes) {
-            ptx__note(
-                k, PTX_ADVICE_ALIGN, at->i,
-                "this needs an address aligned to %u bytes, and for thread %u of the block it is %d behind "
-                "the beginning of the array",
-                p->bytes, t, (int)p->at[t]);
-            return;
-        }
-    if (at->op != PTX_ST || at->ins->count != 4 || PTX__TAG(x[2]) >= PTX__CLASSES) return;
-    for (t = 0; t < 32 && t < most; t++) {
-        if (p->at[t] < low) low = p->at[t];
-        if (p->at[t] > high) high = p->at[t];
-    }
-    for (u = 32; u < most && (p->at[u] < low || p->at[u] > high);) u++;
-    if (u >= most) return;
-    for (t = 0; t < 32; t++)
-        for (u = 32; u < most; u++)
-            if (p->at[t] == p->at[u] && p->lanes[0] >> t & 1 && p->lanes[u / 32] >> u % 32 & 1
-                && ptx__differs(k, f, x[2], t, u)) {
-                ptx__note(
-                    k, PTX_ADVICE_RACE, at->i,
-                    "threads %u and %u, of two warps, store different values at one place: which of them "
-                    "stays is luck",
-                    t, u);
-                return;
-            }
-}
-
-static int ptx__is_bar(const ptx__point *at);
-static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter);
-static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                               const uint32_t *about, ptx_advice_code code, const char *text);
-/* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
-static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_SHARED) return 0;
-    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 1;
-    if (at.op == PTX_LD) return 0; /* data */
-    if (at.form->result != PTX__RESULT_SAME) return 1;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && ptx__of_thread(k, f, *w, depth + 1)) return 1;
-    return 0;
-}
-/* A bin that the data choose, loaded, counted up and stored: others may do that between. */
-static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *x = ptx__shared_operand(k, at->ins), *w;
-    ptx__point sum, load;
-    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || ptx__class_of(f, x[0]) != PTX__CLASS_LANE
-        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0)
-        || !ptx__made_by(k, f, x[2], &sum))
-        return;
-    for (w = sum.w; w < sum.end; w = ptx__behind(w))
-        if (ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
-            && ptx__same(ptx__shared_operand(k, load.ins), x))
-            ptx__note(
-                k, PTX_ADVICE_RACE, at->i,
-                "what is loaded at %s is changed and stored back, in a place that the data choose: another "
-                "thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does it in one",
-                load.ins->site);
-}
-
-/* Global memory behind one pointer, at an index that a block's first threads compute: the index of each. */
-#define PTX__EXCHANGED 64
-static int ptx__indices_of(const ptx_kernel *k, ptx__flow *f, const uint32_t *w, uint32_t *base,
-                           uint32_t *index) {
-    ptx__point at;
-    uint32_t t;
-    int good = 1;
-    if (!w || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD || PTX__TAG(*at.w) != PTX__W_32
-        || !PTX__IS_NUMBER(at.w[1]) || at.w[2] > 16 || at.end - at.w != 5
-        || ptx__class_of(f, *at.w) != PTX__CLASS_LANE)
-        return 0;
-    base[0] = at.w[4], base[1] = at.w[2];
-    f->corner = 1;
-    for (t = 0; t < PTX__EXCHANGED && good; t++) {
-        good = PTX__VALUE_STEPS;
-        index[t] = (uint32_t)ptx__value(k, f, at.w, t, &good) + (uint32_t)(int32_t)w[1] / at.w[2];
-    }
-    f->corner = 0;
-    return good && !((int32_t)w[1] % (int32_t)at.w[2]);
-}
-/* An access by all to what another thread's access is to, with no barrier between. about: the first, and of
-   it base, factor, and indices */
-static int ptx__look_exchanged(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                               const uint32_t *about) {
-    uint32_t base[2], index[PTX__EXCHANGED], t, u;
-    const int first = k->m->forms.at[k->ins.at[about[0]].form].row->op == PTX_ST;
-    if (at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at)) return 1;
-    if (at->op != (first ? PTX_LD : PTX_ST) || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-        || at->form->asked & (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE) & ~PTX__FAMILY
-        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK
-        || !ptx__indices_of(k, f, ptx__in_slot(k, at->i, 'm'), base, index) || base[0] != about[1]
-        || base[1] != about[2])
-        return 0;
-    for (t = 0; t < PTX__EXCHANGED; t++)
-        for (u = 0; u < PTX__EXCHANGED; u++)
-            if (t / 32 != u / 32 && index[t] == about[3 + u]) return 2;
-    return 0;
-}
-static void ptx__advise_exchanges(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3 + PTX__EXCHANGED], tries = 64;
-    ptx__point at;
-    if (k->function || (k->need[0] && ptx__threads_of(k) < PTX__EXCHANGED)
-        || (k->max_threads && k->max_threads < PTX__EXCHANGED) || (k->need[0] && k->need[0] < PTX__EXCHANGED))
-        return;
-    for (at.i = PTX__BEGIN; tries && f->effort > PTX__EFFORT / 4 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
-        if (!(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || at.ins->guard
-            || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK)
-            continue;
-        about[0] = at.i;
-        if (!ptx__indices_of(k, f, ptx__in_slot(k, at.i, 'm'), about + 1, about + 3)) continue;
-        tries--;
-        ptx__seek_and_note(k, f, at.i, ptx__look_exchanged, about, PTX_ADVICE_RACE,
-                           at.op == PTX_ST
-                               ? "another thread of the block stores what is read here, at %s, with no "
-                                 "barrier between: put a bar.sync there"
-                               : "another thread of the block may still be reading, at %s, what is "
-                                 "written here, with no barrier between: put a bar.sync there");
-    }
-}
-
-/* Whether a kernel asks for the number of a thread: one that does not may be meant for one thread. */
-static int ptx__asks_thread(const ptx_kernel *k) {
-    ptx__point at;
-    const uint32_t *w;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        for (w = at.w; w < at.end; w = ptx__behind(w))
-            if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z) return 1;
-    return 0;
-}
-/* Whether an address is computed, of ids and parameters alone: not of data, nor of a variable. */
-static int ptx__of_ids(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (depth > 6 || !ptx__made_by(k, f, word, &at)) return 0;
-    if (!depth && at.op != PTX_MAD && at.op != PTX_ADD) return 0; /* the pointer itself */
-    if (at.op == PTX_LD) return PTX__TAG(*at.w) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) < PTX__CLASSES && !ptx__of_ids(k, f, *w, depth + 1)))
-            return 0;
-    return 1;
-}
-/* Global memory where all threads of a block come to, at one place. Of values that differ only an index says
-   that it was to be another one for each: behind the bare pointer may stand what any of them finds. */
-static void ptx__advise_one_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *m = ptx__in_slot(k, at->i, 'm'), *w;
-    ptx__point sum, load;
-    if (!m || at->ins->count != 4 || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-        || PTX__TAG(m[0]) >= PTX__CLASSES || ptx__class_of(f, m[0]) > PTX__CLASS_BLOCK)
-        return;
-    if (ptx__of_ids(k, f, m[0], 0) && ptx__differs(k, f, m[2], 0, 1)) {
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "threads 0 and 1, and all others, store different values at one place: which of them stays "
-                  "is luck");
-        return;
-    }
-    if (PTX__TAG(m[2]) >= PTX__CLASSES || !ptx__made_by(k, f, m[2], &sum)) return;
-    for (w = sum.w; w < sum.end; w = ptx__behind(w))
-        if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
-            && PTX__TAG(*load.w) == PTX__W_MEM && load.w[1] == m[0] && load.w[2] == m[1]
-            && ptx__asks_thread(k)) {
-            ptx__note(k, PTX_ADVICE_RACE, at->i,
-                      "what is loaded at %s is changed and stored back by all threads: most of it is lost; "
-                      "ptx_red or ptx_atom does it in one, or let one thread do it",
-                      load.ins->site);
-            return;
-        }
-}
-
-/* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
-static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    ptx__advise_exchanges(k, f);
-    /* the rest of the effort is for others */
-    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
-        if (ptx__shared_operand(k, at.ins) && f->block[ptx__block_of(f, at.i)].order) {
-            const ptx__places *p = ptx__places_of(k, f, at.i);
-            if (p->known)
-                ptx__advise_places(k, f, &at, p);
-            else if (at.op == PTX_ST)
-                ptx__advise_increment(k, f, &at);
-        }
-    }
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
-        const uint32_t *w = at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
-        if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
-        if (!w && !k->function && k->need[0] != 1 && k->max_threads != 1) ptx__advise_one_place(k, f, &at);
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
-        if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
-            && ptx__class_of(f, w[2]) == PTX__CLASS_LANE)
-            ptx__note(k, PTX_ADVICE_RACE, at.i,
-                      "all threads store here, at one place, values that differ: which of them stays is "
-                      "luck");
-    }
-}
-
-/* -- order --
-   What may be so where an instruction is reached, a bit each: this thread has arrived at the cluster's
-   barrier or not; another block's memory was used since the last one; plain stores went to shared memory
-   since the last proxy fence. */
-enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
-
-static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    const uint32_t i = at->i;
-    (void)f;
-    if (at->op == PTX__AT_END) {
-        if (states & PTX__REMOTE && !k->function)
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "another block's shared memory is used, and that block may have ended: let all of "
-                      "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
-        if (!(states & PTX__NOT_ARRIVED) && !k->function)
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "the thread has arrived at the cluster's barrier and never waits: "
-                      "barrier.cluster.wait belongs to every arrive");
-        return states;
-    }
-    if (at->says & PTX__SAYS(CLUSTER_ARRIVE)) {
-        if (at->report && !(states & PTX__NOT_ARRIVED))
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
-                      "before the next arrive");
-        return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
-    }
-    if (at->says & PTX__SAYS(CLUSTER_WAIT)) {
-        if (at->report && !(states & PTX__ARRIVED))
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
-        return (states & ~(uint32_t)PTX__ARRIVED) | PTX__NOT_ARRIVED;
-    }
-    if ((at->op == PTX_LD || at->op == PTX_ST || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR))
-        && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
-        return states | PTX__REMOTE;
-    if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
-    if (at->says & PTX__SAYS(STMATRIX) || at->effect == PTX__EFFECT_COPY
-        || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR
-            && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY))
-        return states | PTX__PLAIN_STORE;
-    if (at->says & PTX__SAYS(PROXY_FENCE)) return states & ~(uint32_t)PTX__PLAIN_STORE;
-    if (at->report && states & PTX__PLAIN_STORE
-        && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
-        ptx__note(k, PTX_ADVICE_PROXY, i,
-                  "shared memory that plain stores may have filled is read here by another way: they need "
-                  "PTX_FENCE_PROXY_ASYNC_SHARED behind them, and then a barrier");
-    return states;
-}
-
-static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    if (ptx__sm(k) >= 90)
-        ptx__follow(k, f, PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0), ptx__order_rule, PTX__LEAVING,
-                    NULL);
-}
-
-/* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
-enum { PTX__MBARRIER_USED, PTX__MBARRIER_MADE };
-static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t by) {
-    int uses = at->says & PTX__SAYS(MBARRIER) && at->op != PTX_MBARRIER_INVAL
-               && at->op != PTX_MBARRIER_PENDING_COUNT;
-    if (at->op == PTX_MBARRIER_INIT) return at->about[PTX__MBARRIER_MADE] = at->i + 1;
-    if (at->opaque) at->about[PTX__MBARRIER_MADE] = 1, by = 0;
-    if (uses && at->says & PTX__SAYS(CLUSTER)) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
-    if (uses && !at->about[PTX__MBARRIER_USED]) at->about[PTX__MBARRIER_USED] = at->i + 1;
-    if (uses && by && at->report
-        && (f->level[at->b] != ptx__level_of(f, by - 1)
-            || at->ins->guard != k->ins.at[by - 1].guard))
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "the mbarrier may not be there yet for this thread: it is made at %s, with no "
-                  "bar.sync between",
-                  k->ins.at[by - 1].site);
-    return at->effect == PTX__EFFECT_BARRIER && !uses ? 0 : by;
-}
-static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[2] = {0, 0};
-    if (ptx__sm(k) < 80 || k->function) return;
-    ptx__follow(k, f, 0, ptx__mbarriers_rule, PTX__FIRST, about);
-    if (about[PTX__MBARRIER_USED] && !about[PTX__MBARRIER_MADE])
-        ptx__note(k, PTX_ADVICE_ORDER, about[PTX__MBARRIER_USED] - 1,
-                  "no mbarrier.init in this kernel makes this mbarrier");
-}
-
-/* What is read as if nobody wrote it (.nc), and written. */
-static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
-    uint32_t reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
-    int pass, any = 0;
-    ptx__point at;
-    for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; pass ? any && ptx__next(k, &at) : ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
-            const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
-            int budget = 24;
-            ptx__known v;
-            if (pass ? at.op != PTX_ST && at.effect != PTX__EFFECT_BULK_OUT
-                           && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
-                     : !(at.form->asked & PTX_NC & ~PTX__FAMILY))
-                continue;
-            while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
-            if (w >= end) continue;
-            v = ptx__know(k, f, w + 1, &budget);
-            which = PTX__INDEX(v.symbol);
-            if (PTX__TAG(v.symbol) != PTX__W_PARAM || which >= 8) continue;
-            any = 1;
-            if (!pass) reads[which] = reads[which] ? reads[which] : at.i + 1;
-            else if (reads[which])
-                ptx__note(k, PTX_ADVICE_RACE, at.i,
-                          "memory behind '%.80s' is written here and read with .nc at %s, which may see what "
-                          "was there before: .nc is for what nobody writes",
-                          k->m->names.at + k->params.at[which].name, k->ins.at[reads[which] - 1].site);
-        }
-}
-
-/* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
-static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
-    const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
-    ptx__point at, from;
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ADD, PTX_SUB);) {
-        const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
-        if (!((PTX__FLT | PTX__F16S) >> at.form->type & 1) || at.form->asked & own) continue;
-        for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
-            if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
-                || from.form->key >> 16 != at.form->key >> 16 || from.form->asked & own
-                || (from.form->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY)
-                continue;
-            ptx__note(k, PTX_ADVICE_CONTRACTION, at.i,
-                      "the assembler may join this %s and the mul at %s into one fma, which rounds once; "
-                      "ptx_fma says that it shall, PTX_RN on one of them that it shall not",
-                      at.name, from.ins->site);
-            break;
-        }
-    }
 }
 
 /* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
@@ -11063,68 +9974,6 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
-/* Whether an instruction makes what grows evenly of what does. */
-static int ptx__scales(unsigned op) {
-    return op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL;
-}
-
-/* By how many bytes an address grows from one lane to the next, where it is tid.x or laneid times a constant
-   and the rest is the same in the warp; 0 where that is not plain. */
-static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word, int *budget) {
-    uint32_t tag = PTX__TAG(word), n = 0, operand[3] = {0, 0, 0};
-    uint64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const uint32_t *w;
-    ptx__point at;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
-    if (at.ins->guard || at.form->asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY || !ptx__scales(at.op)) return 0;
-    for (w = at.w; w < at.end && n < 3; n++) {
-        operand[n] = *w;
-        tag = PTX__TAG(*w);
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-            number[n] = w[1] | (uint64_t)w[2] << 32;
-            w += 3;
-            continue;
-        }
-        if (tag == PTX__W_SPECIAL)
-            step[n] = PTX__INDEX(*w) == PTX_TID_X || PTX__INDEX(*w) == PTX_LANEID;
-        else if (tag < PTX__CLASSES && !(*ptx__class_at(f, *w) & PTX__WANTED))
-            return 0;
-        else if (tag < PTX__CLASSES && ptx__class_of(f, *w) == PTX__CLASS_LANE
-                 && !(step[n] = ptx__lane_step(k, f, *w, budget)))
-            return 0; /* other in each lane, and nobody knows how */
-        w++;
-    }
-    switch (at.op) {
-    case PTX_MOV:
-    case PTX_CVT: return step[0];
-    case PTX_ADD: return step[0] && step[1] ? 0 : step[0] + step[1];
-    case PTX_SHL: return step[0] && PTX__TAG(operand[1]) == PTX__W_UNSIGNED && number[1] < 16
-                             ? step[0] << number[1]
-                             : 0;
-    default: break;
-    }
-    if (step[0] && step[1]) return 0;
-    return step[2] ? (step[0] || step[1] ? 0 : step[2]) : step[0] * number[1] + step[1] * number[0];
-}
-
-/* Advice on an access at tid times less than it needs, where whole warps come. */
-static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    int budget = 24;
-    uint64_t step;
-    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || ptx__class_of(f, word) != PTX__CLASS_LANE
-        || ins->guard || PTX__CLASS(f->level[ptx__block_of(f, i)]) >= PTX__CLASS_LANE || k->need[0] == 1)
-        return;
-    step = ptx__lane_step(k, f, word, &budget);
-    if (step & (align - 1))
-        ptx__note(k, PTX_ADVICE_ALIGN, i,
-                  "%.150s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
-                  "bytes apart",
-                  k->m->chars.at + form->text,
-                  align, (unsigned long long)step);
-}
-
 /* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
 static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
                             const ptx__form *form, const char **what) {
@@ -11272,346 +10121,6 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                       k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
 }
 
-/* -- how far --
-   The most that a number can be where block b is reached, by masks, divisions, the ends of loops and
-   conditions on the way; PTX__ANY_NUMBER where that cannot be said, or where a condition is on what is made
-   of it. */
-#define PTX__ANY_NUMBER UINT64_MAX
-
-/* The variable that a register is a copy of, or itself. */
-static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    ptx__point at;
-    if (PTX__TAG(word) != PTX__W_32 || !ptx__made_by(k, f, word, &at) || at.op != PTX_MOV) return word;
-    return PTX__TAG(*at.w) == PTX__W_32 && f->sets[ptx__slot(f, *at.w)] ? *at.w : word;
-}
-/* Whether it is made of that part, or of too much to say. */
-static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
-                        int *budget) {
-    uint32_t tag = PTX__TAG(word), slot;
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
-    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_64) return 0;
-    if (depth > 8 || --*budget <= 0 || ptx__copied(k, f, word) == part) return 1;
-    slot = f->base[tag] + PTX__INDEX(word);
-    if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
-    ins = &k->ins.at[f->def[slot] - 1];
-    w = ptx__given(k, ins, &end);
-    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__IS_LONG(*w))
-            w += 2;
-        else if (ptx__made_of(k, f, *w, part, depth + 1, budget))
-            return 1;
-    return 0;
-}
-/* The comparison with a number that a condition is: its operands, NULL for any other. */
-static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    const ptx__form *form = ptx__form_of(k, ins);
-    return ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2]
-                   && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]
-               ? w
-               : NULL;
-}
-/* What such a one, true or not, leaves of its first operand. */
-#define PTX__VAGUE (PTX__ANY_NUMBER - 1)
-static uint64_t ptx__left(const ptx__form *form, uint64_t n, int truth) {
-    unsigned how = ptx__compares(form);
-    if (how == (PTX__LESS | PTX__MORE)) return PTX__VAGUE;
-    if (!truth) how ^= PTX__LESS | PTX__EQUAL | PTX__MORE;
-    return how & PTX__MORE ? PTX__ANY_NUMBER : n - !(how & PTX__EQUAL); /* the other end, or this */
-}
-/* The condition that is on the way from one block to that which it dominates: NULL for none. */
-static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, uint32_t from, uint32_t to,
-                                      int *truth) {
-    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
-    if (!last->guard || f->pred_head[to + 1] - f->pred_head[to] != 1 || last->kind != PTX__I_BRANCH
-        || f->block[from].next[0] == f->block[from].next[1])
-        return NULL;
-    *truth = (f->block[from].next[1] == to + 1) == (PTX__TAG(last->guard) == PTX__W_PRED);
-    return &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
-}
-static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
-    return ptx__left(ptx__form_of(k, ins), w[2], truth);
-}
-/* Whether any condition leaves less of numbers where that block is reached. The last is kept. */
-static const ptx__limits *ptx__limits_of(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
-    ptx__limits *l = &k->m->limits;
-    uint32_t at, from, steps;
-    if (l->of == b + 1) return l;
-    l->of = b + 1, l->count = 0;
-    for (at = b, steps = 0; at && steps < PTX__CONDITIONS; at = from, steps++) {
-        int truth = 0;
-        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
-        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
-        uint64_t n = w ? ptx__how(k, ins, w, truth) : PTX__ANY_NUMBER;
-        if (n >= PTX__VAGUE) continue;
-        l->word[l->count] = w[0];
-        l->most[l->count++] = (uint32_t)n;
-    }
-    return l;
-}
-/* What they leave of a register. strict: all of them are looked at, and 1 in *vague tells that one is on what
-   is made of it, or of too much. */
-static uint64_t ptx__most_left(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t b, int strict,
-                               int *vague) {
-    const ptx__limits *l = strict ? NULL : ptx__limits_of(k, f, b);
-    uint64_t most = PTX__ANY_NUMBER, n;
-    uint32_t at, from, steps, copied;
-    for (at = 0; l && at < l->count; at++)
-        if (l->word[at] == word && l->most[at] < most) most = l->most[at];
-    if (l) return most;
-    copied = ptx__copied(k, f, word);
-    for (at = b, steps = 0; at && steps < PTX__CONDITIONS && !*vague; at = from, steps++) {
-        int truth = 0, budget = 100;
-        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
-        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
-        uint32_t guard = PTX__INDEX(k->ins.at[f->block[from].end - 1].guard);
-        if (!ins || !ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, guard), copied, 0, &budget)) continue;
-        n = w && w[0] == word ? ptx__how(k, ins, w, truth) : PTX__VAGUE;
-        if (n == PTX__VAGUE) *vague = 1;
-        else if (n < most) most = n;
-    }
-    return most;
-}
-static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
-                               int *budget);
-static int ptx__passes_on(unsigned op) {
-    return op == PTX_AND || op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD
-           || op == PTX_SHL || op == PTX_SHR || op == PTX_OR || op == PTX_XOR;
-}
-/* what is asked of each number: where, how, and how many more */
-typedef struct ptx__asked {
-    uint32_t b;
-    int strict, budget;
-} ptx__asked;
-static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
-                             int depth);
-static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
-                             int depth) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
-    uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
-    unsigned n = 0, op = form->row->op,
-             kind = (unsigned char)ptx__fact(form->type)->kind;
-    int numbers = 0;
-    if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
-        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY
-        || !(ptx__passes_on(op) || op == PTX_REM || op == PTX_MIN))
-        return PTX__ANY_NUMBER;
-    for (; w < end && n < 3; n++) {
-        int number = PTX__IS_NUMBER(*w);
-        numbers |= number << n;
-        v[n] = ptx__most_in(k, f, w, a, depth + 1);
-        if (v[n] == PTX__ANY_NUMBER && op != PTX_AND && op != PTX_REM && op != PTX_MIN)
-            return PTX__ANY_NUMBER;
-        w = ptx__behind(w);
-    }
-    low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
-    switch (op) {
-    case PTX_AND: return numbers & 3 || high != PTX__ANY_NUMBER ? low : PTX__ANY_NUMBER;
-    case PTX_REM: return numbers & 2 && v[1] ? (v[0] < v[1] ? v[0] : v[1] - 1) : PTX__ANY_NUMBER;
-    case PTX_MIN: return low;
-    case PTX_MOV:
-    case PTX_CVT: return v[0];
-    default: break;
-    }
-    if (high > UINT32_MAX || (op == PTX_MAD && v[2] > UINT32_MAX)) return PTX__ANY_NUMBER;
-    switch (op) {
-    case PTX_ADD: return v[0] + v[1];
-    case PTX_MUL: return v[0] * v[1];
-    case PTX_MAD: return v[0] * v[1] + v[2];
-    case PTX_SHL: return numbers & 2 && v[1] < 32 ? v[0] << v[1] : PTX__ANY_NUMBER;
-    case PTX_SHR: return numbers & 2 && v[1] < 32 ? v[0] >> v[1] : PTX__ANY_NUMBER;
-    case PTX_OR:
-    case PTX_XOR: return high & (high + 1) ? PTX__ANY_NUMBER : high; /* all of so many bits */
-    default: return PTX__ANY_NUMBER;
-    }
-}
-static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
-                             int depth) {
-    uint32_t tag = PTX__TAG(*w), slot, copied;
-    uint64_t most = PTX__ANY_NUMBER, n, step = 1, first = 0;
-    int vague = 0, budget = 12;
-    if (tag == PTX__W_UNSIGNED) return w[1] | (uint64_t)w[2] << 32;
-    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL) return 0;
-    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_LANEID) return 31;
-    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z && k->need[0]) {
-        n = k->need[PTX__INDEX(*w) - PTX_TID_X];
-        return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
-    }
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10 || --a->budget <= 0) return PTX__ANY_NUMBER;
-    slot = ptx__slot(f, *w);
-    if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
-    copied = ptx__copied(k, f, *w);
-    if (tag == PTX__W_32) most = ptx__most_left(k, f, *w, a->b, a->strict, &vague);
-    if (vague) return PTX__ANY_NUMBER;
-    if (copied == *w) {
-        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], a, depth);
-        return n < most ? n : most;
-    }
-    if (most < UINT32_MAX) { /* of a counter, what its steps come to */
-        uint32_t head = 0;
-        const ptx__ins *made = &k->ins.at[f->def[ptx__slot(f, copied)] - 1];
-        int64_t by = ptx__round_step(k, f, *w, &head, &budget);
-        budget = 12;
-        if (by > 0 && made->kind == PTX__I_PLAIN) {
-            ptx__known v = ptx__know(k, f, &k->words.at[made->words + 1], &budget);
-            step = (uint64_t)by | v.step, step &= 0 - step; /* what both are multiples of */
-            if (!v.step) step = (uint64_t)by;
-            first = v.symbol ? 0 : (uint64_t)v.offset % step;
-        }
-        return most < first ? most : first + (most - first) / step * step;
-    }
-    return PTX__ANY_NUMBER;
-}
-
-/* Any number too where it is less than is asked for. That is asked first with conditions that leave less
-   alone: few are more then. */
-static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b,
-                          int64_t least) {
-    ptx__asked a;
-    uint64_t most = 0;
-    a.b = b;
-    for (a.strict = 0; a.strict < 2; a.strict++) {
-        a.budget = 100;
-        most = ptx__most_in(k, f, w, &a, 0);
-        if (most == PTX__ANY_NUMBER || (int64_t)most < least) return PTX__ANY_NUMBER;
-    }
-    return most;
-}
-
-/* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
-   is not plain. *head: where the round begins */
-static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
-                               int *budget) {
-    uint32_t tag = PTX__TAG(word), n = 0;
-    int64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const uint32_t *w;
-    ptx__point at;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
-    w = at.w;
-    if (at.op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
-        && f->sets[ptx__slot(f, *w)]) { /* a variable: set once, to itself and a number */
-        const ptx__set *set = &k->m->sets.at[f->sets[ptx__slot(f, *w)] - 1];
-        ptx__point sum, before;
-        ptx__see(k, set->instruction, &sum);
-        if (set->next || sum.op != PTX_MOV || PTX__TAG(*sum.w) != tag || set->instruction <= at.i) return 0;
-        if (!ptx__made_by(k, f, *sum.w, &sum) || sum.op != PTX_ADD || PTX__TAG(*sum.w) != tag
-            || PTX__TAG(sum.w[1]) != PTX__W_UNSIGNED)
-            return 0;
-        if (!ptx__made_by(k, f, *sum.w, &before) || before.op != PTX_MOV || *before.w != *w) return 0;
-        *head = at.i;
-        return (int32_t)sum.w[2];
-    }
-    if (!ptx__scales(at.op)) return 0;
-    for (; w < at.end && n < 3; n++) {
-        if (PTX__IS_NUMBER(*w)) {
-            number[n] = (int32_t)w[1];
-            w += 3;
-        } else
-            step[n] = ptx__round_step(k, f, *w++, head, budget);
-    }
-    if (at.op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
-    if (at.op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
-    if (at.op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
-    return step[0] + (at.op == PTX_ADD ? step[1] : 0);
-}
-
-/* Advice on an access in a loop that moves by less than it needs from round to round. */
-static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
-    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    int budget = 24;
-    uint32_t head = UINT32_MAX, b = ptx__block_of(f, i), at;
-    int64_t step;
-    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || k->ins.at[i].guard) return;
-    step = ptx__round_step(k, f, word, &head, &budget);
-    if (head == UINT32_MAX || !(step & (align - 1))) return;
-    at = ptx__block_of(f, head);
-    if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
-    ptx__note(k, PTX_ADVICE_ALIGN, i,
-              "%.150s needs an address aligned to %u bytes, and from one round to the next this moves by "
-              "%lld",
-              k->m->chars.at + form->text, align,
-              (long long)step);
-}
-
-static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b);
-static int ptx__raw_leaves(const char *text);
-static void ptx__spend(ptx__flow *f, size_t of, uint32_t each);
-/* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less
-   than something do not keep it. */
-static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) {
-    uint32_t chosen, word;
-    int good, stays;
-    ptx__point at;
-    for (; b; b = f->block[b].idom) {
-        const ptx__ins *last = &k->ins.at[f->block[f->block[b].idom].end - 1];
-        const int leaves = last->kind == PTX__I_LEAVE;
-        if ((last->kind != PTX__I_BRANCH && !leaves) || !last->guard
-            || (!leaves && f->post_idom[f->block[b].idom] == b))
-            continue;
-        chosen = leaves ? PTX__WORD(PTX__TAG(last->guard) == PTX__W_PRED ? PTX__W_PRED_NOT : PTX__W_PRED,
-                                    PTX__INDEX(last->guard))
-                        : ptx__chosen_for(k, f, b);
-        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &at)
-            || at.op != PTX_SETP)
-            return 1;
-        good = PTX__VALUE_STEPS;
-        stays = !ptx__value(k, f, &chosen, 0, &good);
-        if (good && stays) return 1;
-        if (good) continue;
-        word = *at.w; /* 0, which is compared with what is not known */
-        good = PTX__VALUE_STEPS;
-        if (ptx__value(k, f, &word, 0, &good) || !good || at.form->operands[2]
-            || k->m->chars.at[at.form->text + 5] != (PTX__TAG(chosen) == PTX__W_PRED ? 'l' : 'g'))
-            return 1;
-    }
-    return 0;
-}
-static int ptx__raw_leaves_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    ptx__point at;
-    ptx__spend(f, i, 8);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < i;)
-        if (at.op == PTX_RAW && ptx__raw_leaves(ptx__raw_text(k, at.ins))) return 1;
-    return 0;
-}
-/* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first
-   thread of the grid. */
-static void ptx__advise_edge(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
-    int good = PTX__VALUE_STEPS;
-    uint32_t index;
-    ptx__point at, made;
-    if (k->function || k->ins.at[i].guard || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD
-        || !(at.form->asked & PTX_WIDE & ~PTX__FAMILY)
-        || ptx__fact((unsigned)(at.form->key >> 16 & 0xff))->kind != 'u' || PTX__TAG(*at.w) != PTX__W_32
-        || !ptx__made_by(k, f, *at.w, &made) || (made.op != PTX_SUB && made.op != PTX_ADD)
-        || f->effort < PTX__EFFORT / 2)
-        return;
-    f->corner = 1;
-    index = *at.w;
-    index = (uint32_t)ptx__value(k, f, &index, 0, &good);
-    if (good && index > 0xffff0000u && !ptx__first_stays_away(k, f, ptx__block_of(f, i))
-        && !ptx__raw_leaves_before(k, f, i))
-        ptx__note(
-            k, PTX_ADVICE_BEYOND, i,
-            "for the first thread of the grid the index here is %d, which without a sign is %u: a condition "
-            "leaves it out, or ptx_max does",
-            (int)(int32_t)index, index);
-    f->corner = 0;
-}
-static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
-                               const char *array, uint32_t has) {
-    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i),
-                                                                  (int64_t)has - bytes - (int32_t)w[1] + 1);
-    if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
-        ptx__note(
-            k, PTX_ADVICE_BEYOND, i,
-            "the index here goes as far as byte %lld of '%.80s', which has %u: a mask, or the end of a loop, "
-            "is beyond the array",
-            (long long)most + (int32_t)w[1] + bytes - 1, array, has);
-}
-
 #define PTX__DYNAMIC_MOST 232448u /* 227 KiB: more no device gives a block */
 
 /* One address: w is its base, and behind it the offset. */
@@ -11627,7 +10136,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     int budget = 24;
     int64_t offset;
     v = ptx__known_nothing;
-    if (f->advising == 2 || ptx__may_begin(k, f, *w, &budget)) {
+    if (ptx__may_begin(k, f, *w, &budget)) {
         budget = 24;
         v = ptx__know(k, f, w, &budget);
     }
@@ -11637,30 +10146,14 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         uint32_t turned, symbol = ptx__base_of(k, f, w[0], &turned);
         if (ptx__verify_space(k, i, symbol, turned)) return k->m->error.code;
     }
-    if (!v.symbol && f->advising < 2) return PTX_E_NONE;
-    ptx__extent(k, ins, letter, &align, &bytes);
-    if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
-    if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
-    if (f->advising == 2 && letter == 'm') ptx__advise_edge(k, f, i, w);
-    if (f->advising == 2 && (letter == 'b' || letter == 'r') && v.symbol && v.step & 7 && v.step > 1)
-        ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
-                  (uint32_t)v.step);
     if (!v.symbol) return PTX_E_NONE;
+    ptx__extent(k, ins, letter, &align, &bytes);
     if (letter == 'm' && (form->row->op == PTX_LD || form->row->op == PTX_ST)
         && (PTX__TAG(v.symbol) == PTX__W_LOCAL || PTX__TAG(v.symbol) == PTX__W_SHARED)
         && ptx__verify_space(k, i, v.symbol, 0))
         return k->m->error.code;
     offset = v.offset + (int32_t)w[1];
-    if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
-        if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
-            ptx__note(
-                k, PTX_ADVICE_ALIGN, i,
-                "%.150s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong "
-                "where "
-                "that is the start of an allocation",
-                text, align, (long long)offset);
-        return PTX_E_NONE;
-    }
+    if (PTX__TAG(v.symbol) == PTX__W_PARAM) return PTX_E_NONE;
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
         const ptx__variable *g = &k->m->variables.at[PTX__INDEX(v.symbol)];
         array = k->m->names.at + g->name, own = g->align;
@@ -11677,7 +10170,6 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                           "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
                           (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
-    if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
         return ptx__fault(
@@ -11690,12 +10182,6 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
             "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
             "alignment",
             text, align, array, own);
-    if (own < align && v.step >= align && f->advising == 2)
-        ptx__note(
-            k, PTX_ADVICE_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that "
-            "alignment",
-            text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -11704,8 +10190,8 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
     int turned = (k->seen & PTX__SEEN_TURNED) != 0;
-    int global = k->m->variables.count || k->locals.count || turned || f->advising == 2;
-    if (!f->classes || !(arrays || turned || f->advising == 2 || k->seen & PTX__SEEN_FAR_SPACE))
+    int global = k->m->variables.count || k->locals.count || turned;
+    if (!f->classes || !(arrays || turned || k->seen & PTX__SEEN_FAR_SPACE))
         return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
@@ -11738,11 +10224,6 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 
 /* -- what an instruction is and is given -- */
 
-static int ptx__is_wait(const ptx__point *at) {
-    return (at->says & PTX__SAYS(WAIT)) != 0; /* test_wait, try_wait */
-}
-static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)) != 0; }
-
 /* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
    offset behind it. NULL: there is none. */
 static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
@@ -11773,10 +10254,6 @@ PTX__APART static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const
 static int ptx__number_in(const ptx_kernel *k, const ptx__flow *f, uint32_t i, char letter,
                           uint64_t *number) {
     return ptx__number(k, f, ptx__in_slot(k, i, letter), number);
-}
-/* The shared array that an address is in, index + 1, 0 for none that is known. */
-PTX__APART static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
-    return x ? ptx__array_of(k, f, x[0], 0) : 0;
 }
 
 /* -- further --
@@ -12043,164 +10520,6 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     return PTX_E_NONE;
 }
 
-/* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
-static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
-    uint32_t in = 0, out = 0, does = 0, blocks = ptx__blocks_of(k);
-    int committed = 0;
-    ptx__point at;
-    (void)f;
-    if (blocks > 8 && k->ins.count)
-        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
-                  "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
-                  "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
-                  blocks);
-    if (ptx__most_threads(k) * k->max_registers > 65536 && !(k->seen & PTX__SEEN_SETMAXNREG) && k->ins.count)
-        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
-                  "%u threads of up to %u registers are more than the 65536 of a multiprocessor: the launch "
-                  "fails where the assembler takes them",
-                  ptx__most_threads(k), k->max_registers);
-    if (k->max_rank > 8 && k->ins.count)
-        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
-                  "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
-                  "set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
-                  k->max_rank);
-    if (!(k->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
-        if (at.effect == PTX__EFFECT_BARRIER && at.says & PTX__SAYS(MBARRIER)) does |= 0x80000000u;
-        if (at.op == PTX_RAW && strstr(ptx__raw_text(k, at.ins), "_wait")) does |= 0x80000000u;
-        committed |= at.op == PTX_BULK_COMMIT_GROUP;
-        if (at.effect == PTX__EFFECT_BULK_IN && !in) in = at.i + 1;
-        if (at.effect == PTX__EFFECT_BULK_OUT && !out) out = at.i + 1;
-    }
-    if (in && !k->function && !(does & 0x80000000u) && !(does >> PTX__EFFECT_CALL & 1))
-        ptx__note(k, PTX_ADVICE_UNWAITED, in - 1,
-                  "nothing in this kernel waits on an mbarrier for this copy; use ptx_mbarrier_try_wait in a "
-                  "loop before its bytes are read");
-    if (out && !k->function && does >> PTX__EFFECT_BULK_WAIT & 1 && !committed
-        && !(does >> PTX__EFFECT_CALL & 1))
-        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
-                  "this copy is in no group that could be waited for: PTX_BULK_COMMIT_GROUP is missing");
-    if (out && !k->function && !(does >> PTX__EFFECT_BULK_WAIT & 1))
-        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
-                  "nothing in this kernel waits for this copy; end with PTX_BULK_COMMIT_GROUP and "
-                  "PTX_BULK_WAIT_GROUP, or its source may go with the block");
-}
-
-/* -- the same threads --
-   Who has come into an if goes the same way wherever the same is asked again: f->chosen is the condition, as
-   a guard that is true where they go, 0: not asked. */
-static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
-    ptx__point x, y, from;
-    const uint32_t *w;
-    if (!ptx__made_by(k, f, PTX__PREDICATE(a), &x)
-        || !ptx__made_by(k, f, PTX__PREDICATE(b), &y))
-        return 0;
-    if (x.i == y.i) return 1;
-    if (x.form != y.form || x.ins->count != y.ins->count || x.ins->guard || y.ins->guard || x.op != PTX_SETP
-        || memcmp(x.w, y.w, (size_t)(x.end - x.w) * sizeof *x.w) != 0)
-        return 0;
-    for (w = x.w; w < x.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && !ptx__made_by(k, f, *w, &from)) return 0;
-    return 1;
-}
-static int ptx__goes_elsewhere(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t way) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-    if (!f->chosen || last->kind != PTX__I_BRANCH || !last->guard || !f->block[b].next[0]
-        || !f->block[b].next[1] || !ptx__same_condition(k, f, f->chosen, last->guard))
-        return 0;
-    return (PTX__TAG(f->chosen) == PTX__TAG(last->guard)) != (way == 1);
-}
-/* The condition of the if that block b stands in, if it is all of it; 0 else. */
-static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
-    const uint32_t from = f->block[b].idom;
-    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
-    uint32_t index = PTX__INDEX(last->guard);
-    if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || last->kind != PTX__I_BRANCH || !last->guard
-        || f->block[from].next[0] == f->block[from].next[1])
-        return 0;
-    if ((f->block[from].next[1] == b + 1) == (PTX__TAG(last->guard) == PTX__W_PRED))
-        return PTX__WORD(PTX__W_PRED, index);
-    return PTX__WORD(PTX__W_PRED_NOT, index);
-}
-
-/* -- ways --
-   From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
-   sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
-   */
-/* What is gone through beside the ways counts too, by what it takes: so much of the effort for each. */
-static void ptx__spend(ptx__flow *f, size_t of, uint32_t each) {
-    f->effort -= of / each < f->effort ? (uint32_t)(of / each) : f->effort;
-}
-static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                          const uint32_t *about) {
-    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
-    ptx__point at;
-    memset(seen, 0, f->blocks * sizeof *seen);
-    ptx__spend(f, f->blocks, 64);
-    for (;;) {
-        int found = 0;
-        for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
-            if (ptx__see(k, i, &at)) found = look(k, f, &at, about);
-        if (f->effort <= 1) return 0;
-        if (found == 2) return i;
-        if (!found && f->block[b].leaves) {
-            ptx__at_end(k, f->block[b].end - 1, &at);
-            if (look(k, f, &at, about) == 2) return f->block[b].end;
-        }
-        for (e = 0; e < 2 && !found; e++) {
-            uint32_t to = f->block[b].next[e];
-            if (!to || seen[to - 1] || ptx__goes_elsewhere(k, f, b, e)) continue;
-            seen[to - 1] = 1;
-            stack[depth++] = to - 1;
-        }
-        if (!depth) return 0;
-        b = stack[--depth];
-        i = f->block[b].first;
-    }
-}
-/* The same, and the advice where it is found: the text names the place from which it was sought. */
-PTX__APART static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                                          const uint32_t *about, ptx_advice_code code, const char *text) {
-    uint32_t found = ptx__seek(k, f, from, look, about);
-    if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
-}
-
-/* Whether a value is what a wait for the mbarrier gave, or is made of that, in a variable too. */
-static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *barrier,
-                         int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot, set;
-    ptx__point at;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
-    slot = ptx__slot(f, word);
-    set = f->sets[slot];
-    if (!barrier || !f->def[slot] || !ptx__see(k, f->def[slot] - 1, &at)) return 0;
-    if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
-    if (depth > 4 || (at.op != PTX_MOV && at.op != PTX_SETP && at.op != PTX_SELP)) return 0;
-    for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
-        w = ptx__given(k, ins, &end);
-        for (; ins->kind == PTX__I_PLAIN && w < end; w++)
-            if (PTX__IS_LONG(*w))
-                w += 2;
-            else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
-                return 1;
-        if (!set) return 0;
-        ins = &k->ins.at[k->m->sets.at[set - 1].instruction];
-    }
-}
-/* The same of a wait: that it is tried again and again by those who still wait does not part them, nor that
-   others have found the phase over in a wait before. */
-static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t root = PTX__ROOT(ptx__level_of(f, i));
-    if (root > i + 1) return 0;
-    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard
-        && ptx__tells_of(k, f, k->ins.at[root - 1].guard, ptx__in_slot(k, i, 'b'), 0))
-        return 0;
-    return ptx__parted(k, f, i);
-}
 /* Whether whole warps come to instruction i, with one and the same of that operand. */
 static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
     const uint32_t *need = k->need;
@@ -12208,3109 +10527,6 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
     if (ptx__parted(k, f, i) >= PTX__CLASS_LANE) return 0;
     return PTX__TAG(*w) == PTX__W_SHARED
            || (PTX__TAG(*w) < PTX__CLASSES && ptx__class_of(f, *w) < PTX__CLASS_LANE);
-}
-
-/* -- mbarriers and bulk copies -- */
-
-/* Whether two addresses may be of one mbarrier: those of a ring are, by what all of its stages have in
-   common. */
-static int ptx__alike(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x, const uint32_t *y) {
-    ptx__known v[2];
-    uint64_t step;
-    int budget[2] = {12, 12};
-    if (!x || !y) return 1;
-    v[0] = ptx__know(k, f, x, &budget[0]);
-    v[1] = ptx__know(k, f, y, &budget[1]);
-    if (!v[0].symbol || !v[1].symbol) return 1;
-    if (v[0].symbol != v[1].symbol) return 0;
-    step = v[0].step | v[1].step;
-    step &= 0 - step; /* what both are multiples of */
-    v[0].offset += (int32_t)x[1] - v[1].offset - (int32_t)y[1];
-    return !v[0].offset || (step && !((uint64_t)v[0].offset & (step - 1)));
-}
-
-/* Whether a thread from number `first` on touches some of the bytes at the address w. */
-static int ptx__reaches(const ptx_kernel *k, ptx__flow *f, const ptx__places *p, uint32_t first,
-                        const uint32_t *w, uint64_t bytes) {
-    int good = PTX__VALUE_STEPS;
-    uint32_t t;
-    int64_t to;
-    if (ptx__array_at(k, f, w) != p->array) return 0;
-    f->array = p->array;
-    to = (int32_t)ptx__value(k, f, w, 0, &good);
-    f->array = 0;
-    to += (int32_t)w[1];
-    for (t = first; t < p->threads && good; t++)
-        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] + (int64_t)p->bytes > to
-            && p->at[t] < to + (int64_t)bytes)
-            return 1;
-    return 0;
-}
-
-static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)f;
-    if (at->op == PTX_MBARRIER_INIT || at->opaque) return 1;
-    return at->op != PTX__AT_END && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
-}
-
-/* about: the instruction that undoes it */
-static int ptx__look_undone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC);
-}
-
-/* One that is made again. Where its address is, too, it is another. */
-static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx__point by;
-    if (at->opaque) return 1;
-    if (at->op == PTX_MBARRIER_INVAL && ptx__alike(k, f, ptx__in_slot(k, at->i, 'b'), about)) return 1;
-    if (PTX__TAG(about[0]) == PTX__W_32 && (!ptx__made_by(k, f, about[0], &by) || by.i == at->i)) return 1;
-    return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
-}
-
-/* A plain store into an mbarrier that is in use. */
-static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                                 const uint32_t *about) {
-    const ptx__places *p;
-    if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
-    if (at->op != PTX_ST || !ptx__shared_operand(k, at->ins)) return 0;
-    if (ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 2;
-    p = ptx__places_of(k, f, at->i);
-    return p->known && ptx__reaches(k, f, p, 0, about, 8) ? 2 : 0;
-}
-
-/* Behind the one thread's wait: a read by all of what the copy brings. about: the array, + 1 */
-static int ptx__look_read(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *x;
-    if (at->effect == PTX__EFFECT_BARRIER
-        && !(ptx__is_wait(at) && ptx__parted_before(k, f, at->i) == PTX__CLASS_LANE))
-        return 1;
-    if (at->opaque) return 1;
-    if (at->effect != PTX__EFFECT_READ || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK) return 0;
-    x = ptx__shared_operand(k, at->ins);
-    return x && ptx__array_at(k, f, x) == about[0] ? 2 : 0;
-}
-
-/* The bytes of bulk copies of one block of instructions, against what their mbarrier expects there. */
-static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, const ptx__point *expects) {
-    const uint32_t i = expects->i, b = expects->b, *barrier = ptx__in_slot(k, i, 'b');
-    uint64_t expected, bytes, all = 0;
-    int any = 0;
-    ptx__point at;
-    if (!barrier || !ptx__number_in(k, f, i, 'T', &expected)) return;
-    for (at.i = f->block[b].first - 1; ptx__next(k, &at) && at.i < f->block[b].end;) {
-        const uint32_t *w = ptx__in_slot(k, at.i, 'b');
-        if (at.opaque) return;
-        if (at.i != i && w && at.says & PTX__SAYS(TX)) return; /* several are expected */
-        if (at.effect != PTX__EFFECT_BULK_IN) continue;
-        if (!w) w = ptx__in_slot(k, at.i, 'r');
-        if (!ptx__same(w, barrier) || ptx__in_slot(k, at.i, 'h')) return; /* or multicast */
-        if (at.says & PTX__SAYS(TENSOR) || at.ins->guard != expects->ins->guard) return;
-        if (!ptx__number_in(k, f, at.i, 'C', &bytes)) return;
-        all += bytes;
-        any = 1;
-    }
-    if (any && all != expected)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "the mbarrier expects %llu bytes here and the bulk copies that follow bring %llu: the phase "
-            "ends too early, or never",
-            (unsigned long long)expected, (unsigned long long)all);
-}
-
-/* The mbarrier's address in instruction i: base and offset. */
-static const uint32_t *ptx__mbarrier_of(const ptx_kernel *k, uint32_t i) {
-    const uint32_t *w = ptx__in_slot(k, i, 'b');
-    return w ? w : ptx__in_slot(k, i, 'r');
-}
-
-/* Where a bulk copy puts what it brings. */
-static const uint32_t *ptx__bulk_target(const ptx_kernel *k, uint32_t i) {
-    const uint32_t *w = ptx__in_slot(k, i, 'k');
-    return w ? w : ptx__in_slot(k, i, 's');
-}
-
-/* Waits: what they find is asked for, the first phase is number 0, and those who read have waited. */
-static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, const ptx__point *wait, int used) {
-    const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
-    uint32_t copy = 0, array, other = 0;
-    uint64_t parity;
-    int odd = wait->says & PTX__SAYS(PARITY) && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
-    ptx__point at;
-    if (!used)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "what this wait finds is not used: it may come back before the phase is over; try again, in "
-            "a loop, until it is true");
-    if (!barrier || f->effort < k->ins.count) return;
-    if (!odd && ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
-    f->effort -= (uint32_t)k->ins.count;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        int copies = at.effect == PTX__EFFECT_BULK_IN;
-        if (!(copies || ptx__is_wait(&at)) || !ptx__same(ptx__mbarrier_of(k, at.i), barrier)) continue;
-        if (copies) copy = at.i + 1;
-        else if (!ptx__number_in(k, f, at.i, 'u', &parity) || !(parity & 1))
-            other = 1;
-    }
-    if (!copy) return;
-    if (odd && !other)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "the first phase of an mbarrier has parity 0: a wait for 1 is over at once, before the copy "
-            "at %s has come",
-            k->ins.at[copy - 1].site);
-    if (ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
-    array = ptx__array_at(k, f, ptx__bulk_target(k, copy - 1));
-    if (array)
-        ptx__seek_and_note(
-            k, f, i, ptx__look_read, &array, PTX_ADVICE_RACE,
-            "all threads read here what a bulk copy brings, and not all have waited for it: the wait at "
-            "%s is for some only; let all wait, or put a bar.sync behind it");
-}
-
-/* Whether a way leads from the block `from` to the block `to` that does not pass `past`, nor a wait before it
-   ends: who has not got what it waited for asks again there. */
-static int ptx__leads_to(const ptx_kernel *k, ptx__flow *f, uint32_t from, uint32_t to, uint32_t past) {
-    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b, i, way;
-    ptx__point at;
-    memset(seen, 0, f->blocks * sizeof *seen);
-    for (stack[depth++] = from; depth && f->effort > f->blocks;) {
-        b = stack[--depth];
-        if (b == to) return 1;
-        if (b == past || seen[b]) continue;
-        seen[b] = 1;
-        for (i = f->block[b].first; i < f->block[b].end; i++, f->effort--)
-            if (ptx__see(k, i, &at) && (ptx__is_wait(&at) || at.opaque)) break;
-        for (way = 0; i >= f->block[b].end && way < 2; way++)
-            if (f->block[b].next[way] && depth + 2 < f->blocks) stack[depth++] = f->block[b].next[way] - 1;
-    }
-    return 0;
-}
-
-/* A wait that is at the end of its block, and what comes where it found that the phase is not over: the same
-   as where it is, with no other wait, or the way out of the loop. */
-static void ptx__advise_retry(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t made = k->words.at[k->ins.at[i].words], b = ptx__block_of(f, i);
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-    uint32_t way[2], over;
-    if (PTX__TAG(made) != PTX__W_PRED || last->kind != PTX__I_BRANCH || !last->guard
-        || PTX__INDEX(last->guard) != PTX__INDEX(made) || !f->block[b].next[0] || !f->block[b].next[1])
-        return;
-    over = PTX__TAG(last->guard) == PTX__W_PRED; /* the way that is taken where the phase is over */
-    way[0] = f->block[b].next[!over] - 1;
-    way[1] = f->block[b].next[over] - 1;
-    if (way[0] == way[1]) return;
-    if (way[0] != b && way[0] != way[1] && f->post_idom[b] == way[1]
-        && ptx__leads_to(k, f, way[0], way[1], b))
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "this wait may come back before the phase is over, and then goes on all the same: try again, "
-            "in a loop, until it is true");
-    else if (way[0] != b && (way[1] == b || ptx__leads_to(k, f, way[1], b, way[0]))
-             && !ptx__leads_to(k, f, way[0], b, way[1]))
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "this loop is left where the wait says that the phase is not over, and goes on where it is: "
-            "ptx_while(k, ptx_inv(...)) tries again until it is");
-}
-
-/* An mbarrier's life: made by one thread, used, undone. */
-static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *barrier = ptx__in_slot(k, at->i, 'b');
-    if (!barrier) return;
-    f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
-    if (at->op == PTX_MBARRIER_INVAL) {
-        uint32_t undone = at->i;
-        ptx__point wait;
-        f->chosen = 0;
-        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
-            if (ptx__is_wait(&wait) && ptx__same(ptx__in_slot(k, wait.i, 'b'), barrier)
-                && ptx__parted_before(k, f, wait.i) <= PTX__CLASS_BLOCK
-                && ptx__parted(k, f, undone) > PTX__CLASS_BLOCK)
-                ptx__seek_and_note(k, f, wait.i, ptx__look_undone, &undone, PTX_ADVICE_RACE,
-                                   "others may still be waiting for this mbarrier, at %s: a barrier of the "
-                                   "block comes before it is undone");
-        f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
-        ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
-                           "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
-        f->chosen = 0;
-        return;
-    }
-    if (ptx__many_do(k, f, at->i, barrier))
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "every thread that comes makes this mbarrier, while others may use it already: let one "
-                  "thread do it, and a barrier of the block follow");
-    ptx__seek_and_note(
-        k, f, at->i, ptx__look_made, barrier, PTX_ADVICE_ORDER,
-        "the mbarrier made at %s is in use, and to make it anew needs mbarrier.inval first; who "
-        "waits for its next phase needs neither");
-    f->chosen = 0;
-    ptx__seek_and_note(
-        k, f, at->i, ptx__look_overwritten, barrier, PTX_ADVICE_ORDER,
-        "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
-        "mbarrier.inval");
-}
-
-/* Mark the registers that are read. */
-static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    for (i = 0; i < registers; i++) f->wanted[i] = 0;
-    for (i = 0; i < k->ins.count; i++)
-        for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;)
-            f->wanted[ptx__slot(f, word)] = 1;
-}
-
-/* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
-   known: no arrival in a loop or from elsewhere. Of a block that is not declared, whether all that there can
-   be are too few. */
-static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    return at->i == about[0] && at->op != PTX__AT_END ? 2 : 0;
-}
-static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k;
-    if (at->op == PTX__AT_END) return 0;
-    return at->i == about[0] ? 2 : ptx__block_of(f, at->i) == about[1];
-}
-static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *made = ptx__in_slot(k, i, 'b'), *w, *before = NULL;
-    uint32_t t, lanes[32], threads = ptx__threads_of(k), about[2] = {0, UINT32_MAX};
-    uint64_t count, by, all = 0, most = 0;
-    int steps = PTX__ORIGIN_STEPS;
-    uint32_t last = UINT32_MAX; /* the block of the arrival before, if nothing is waited for in between */
-    uint64_t together = 0;
-    int declared = threads != 0, again = 0;
-    ptx__point at;
-    if (!declared) threads = k->max_threads ? k->max_threads : 1024;
-    if (!made || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
-    ptx__spend(f, k->ins.count, 8);
-    if (f->effort <= 8192) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__in_slot(k, at.i, 'b'), made))
-            about[1] = ptx__block_of(f, at.i);
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        uint64_t come = 0;
-        if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
-        if (ptx__is_wait(&at) || at.effect == PTX__EFFECT_BARRIER) last = UINT32_MAX;
-        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
-        w = ptx__mbarrier_of(k, at.i);
-        if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
-        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED /* ptx_mapa */
-            && !(at.op == PTX_TCGEN05_COMMIT && ptx__cta_group(at.form) == (PTX_CTA_GROUP_1 & ~PTX__FAMILY)))
-            return;
-        if (!ptx__alike(k, f, w, made)) continue;
-        if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
-        if (at.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__many_do(k, f, at.i, w)) return; /* told of as such */
-        if (strstr(at.name, "cp.async"))
-            by = strstr(at.name, "noinc") != NULL;
-        else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
-            by = 1;
-        else if (!ptx__number_in(k, f, at.i, 'M', &by))
-            return;
-        about[0] = at.i; /* again and again, and not once for each wait? */
-        again |= ptx__seek(k, f, at.i, ptx__look_around, about) != 0;
-        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
-        for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
-        all += come;
-        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : by;
-        together = last == ptx__block_of(f, at.i) && !at.ins->guard && ptx__same(before, w) ? together + come
-                                                                                            : come;
-        before = w;
-        last = at.ins->guard || PTX__TAG(w[0]) != PTX__W_32 || ptx__staged(k, f, w[0], 0, &steps)
-                   ? UINT32_MAX
-                   : ptx__block_of(f, at.i);
-        most = together > most ? together : most;
-    }
-    if (about[1] == UINT32_MAX || f->effort <= 8192) return;
-    if ((all >= count || (again && count < 32)) && most <= count) return;
-    ptx__note(k, PTX_ADVICE_ORDER, i,
-              "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
-              (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
-              all < count ? "who waits for it waits for ever" : "its phase is over before all have come");
-}
-
-/* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
-static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
-    const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
-    uint32_t again = UINT32_MAX;
-    uint64_t parity;
-    ptx__point at;
-    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, i, 'u', &parity)) return;
-    if (PTX__TAG(barrier[0]) == PTX__W_32) { /* an address that changes with the rounds is another mbarrier */
-        if (!ptx__made_by(k, f, barrier[0], &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return;
-    }
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.i == i) continue;
-        if (at.opaque || at.op == PTX_MBARRIER_INVAL) return;
-        if (!ptx__same(ptx__mbarrier_of(k, at.i), barrier)) continue;
-        if (ptx__is_wait(&at)) return;
-        if (at.effect == PTX__EFFECT_BULK_IN) again = at.i;
-    }
-    if (again == UINT32_MAX || !ptx__seek(k, f, i, ptx__look_for, &again)
-        || !ptx__seek(k, f, again, ptx__look_for, &i))
-        return;
-    ptx__note(
-        k, PTX_ADVICE_ORDER, i,
-        "from the second round on this waits for nothing: each phase of the mbarrier has the other parity, "
-        "and this is always %u; keep it in a variable and turn it with each phase",
-        (unsigned)(parity & 1));
-}
-
-static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b);
-/* Two waits by one and the same parity, the second behind the first, and copies for the next phase between.
-   */
-static void ptx__advise_stale(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, wait->i);
-    uint32_t before = UINT32_MAX;
-    uint64_t parity, other;
-    ptx__point at;
-    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, wait->i, 'u', &parity)
-        || f->effort <= 8192)
-        return;
-    ptx__spend(f, k->ins.count, 4);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < wait->i;) { /* the last before it */
-        if (at.opaque || at.op == PTX_MBARRIER_INIT) before = UINT32_MAX;
-        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))
-            before = ptx__same(ptx__mbarrier_of(k, at.i), barrier) && ptx__comes_first(f, at.i, wait->i)
-                         ? at.i
-                         : UINT32_MAX;
-    }
-    if (before == UINT32_MAX || !ptx__number_in(k, f, before, 'u', &other) || (other ^ parity) & 1
-        || ptx__seek(k, f, wait->i, ptx__look_for, &before))
-        return;
-    for (at.i = before; ptx__next(k, &at) && at.i < wait->i;)
-        if (at.effect == PTX__EFFECT_BULK_IN && ptx__same(ptx__mbarrier_of(k, at.i), barrier)
-            && ptx__comes_first(f, before, at.i)) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, wait->i,
-                "this waits by the parity of the phase before, which was over at %s, and not for the copy "
-                "at %s: each phase has the other",
-                k->ins.at[before].site, at.ins->site);
-            return;
-        }
-}
-/* An mbarrier at which threads arrive and that nobody waits for. */
-static void ptx__advise_unheard(ptx_kernel *k, ptx__flow *f, const ptx__point *arrival) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, arrival->i);
-    ptx__point at;
-    if (!barrier || k->function || f->effort <= 8192 || !ptx__array_at(k, f, barrier)
-        || !ptx__seek(k, f, arrival->i, ptx__look_for, &arrival->i)) /* once may be for another's sake */
-        return;
-    ptx__spend(f, k->ins.count, 4);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.opaque || at.op == PTX_MAPA || at.op == PTX_MBARRIER_PENDING_COUNT
-            || (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)))
-            return;
-    ptx__note(k, PTX_ADVICE_ORDER, arrival->i,
-              "threads arrive at this mbarrier, and nobody in this kernel waits for it");
-}
-
-/* What a bulk copy brings, over what others may still read. about: the read */
-static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    const uint32_t *w;
-    uint64_t bytes;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)
-        || at->says & PTX__SAYS(LONE_ARRIVAL))
-        return 1;
-    if (at->effect != PTX__EFFECT_BULK_IN || ptx__parted(k, f, at->i) != PTX__CLASS_LANE) return 0;
-    w = ptx__bulk_target(k, at->i);
-    if (!w || !ptx__number_in(k, f, at->i, 'C', &bytes)) return 0;
-    p = ptx__places_of(k, f, about[0]);
-    return p->known && ptx__reaches(k, f, p, 32, w, bytes) ? 2 : 0; /* another warp's */
-}
-
-/* What phases are made of, in the whole kernel. */
-typedef struct ptx__phases {
-    uint32_t arrays;   /* that mbarriers are made in, a bit each */
-    int all_known;     /* there are no others */
-    int expects;       /* somebody says how many bytes come */
-    uint32_t counted;  /* the first copy whose bytes count, + 1 */
-} ptx__phases;
-
-static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at, ptx__phases *p) {
-    const uint32_t i = at->i;
-    if (at->opaque) p->expects = 1, p->all_known = 0;
-    if (at->says & PTX__SAYS(TX) && !(at->says & PTX__SAYS(TX_BYTES))) p->expects = 1;
-    if (at->op == PTX_MBARRIER_INIT || at->op == PTX_MBARRIER_INVAL) ptx__advise_life(k, f, at);
-    if (at->op == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
-    if (at->effect == PTX__EFFECT_READ && k->seen >> PTX__EFFECT_BULK_IN & 1
-        && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known)
-        ptx__seek_and_note(k, f, i, ptx__look_bulk_in, &i, PTX_ADVICE_RACE,
-                           "another thread may still be reading, at %s, what this copy writes over: a "
-                           "barrier of the block, or an mbarrier that the readers arrive at, comes between");
-    if (at->says & PTX__SAYS(LONE_ARRIVAL)) ptx__advise_unheard(k, f, at);
-    if (ptx__is_wait(at)) {
-        uint32_t made = k->words.at[at->ins->words], array;
-        const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
-        ptx__point arrival, made_at;
-        if (state && PTX__TAG(*state) == PTX__W_64 && ptx__made_by(k, f, *state, &arrival)
-            && arrival.says & PTX__SAYS(ARRIVAL)) {
-            other = ptx__in_slot(k, arrival.i, 'b');
-            if (other && barrier && other[0] == barrier[0] && other[1] != barrier[1])
-                ptx__note(k, PTX_ADVICE_ORDER, i,
-                          "the state comes of an arrival at another mbarrier, at %s: it says nothing of this",
-                          arrival.ins->site);
-        }
-        ptx__advise_retry(k, f, i);
-        ptx__advise_same_parity(k, f, at);
-        ptx__advise_stale(k, f, at);
-        ptx__advise_wait(k, f, at,
-                         PTX__TAG(made) != PTX__W_PRED
-                             || f->wanted[ptx__slot(f, PTX__PREDICATE(made))]);
-        array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
-        for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
-            made =
-                made_at.op == PTX_MBARRIER_INIT && ptx__alike(k, f, ptx__in_slot(k, made_at.i, 'b'), barrier);
-        if (p->arrays && p->all_known && array && array < 32 && !made && !k->function)
-            ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
-    }
-    if (at->effect == PTX__EFFECT_BULK_IN) {
-        const uint32_t *to = ptx__bulk_target(k, i);
-        if (at->says & PTX__SAYS(TX_BYTES) && !p->counted) p->counted = i + 1;
-        if (to && !(at->says & PTX__SAYS(REDUCE)) && ptx__many_do(k, f, i, to))
-            ptx__note(
-                k, PTX_ADVICE_RACE, i,
-                "every thread that comes here begins this bulk copy, to one place: let one thread do "
-                "it (ptx_if on %%tid.x or ptx_elect)");
-    }
-}
-
-static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
-    ptx__phases p = {0, 1, 0, 0};
-    ptx__point at;
-    if (ptx__sm(k) < 80) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_MBARRIER_INIT) {
-            uint32_t array = ptx__array_at(k, f, ptx__in_slot(k, at.i, 'b'));
-            if (!array || array > 31) p.all_known = 0;
-            else
-                p.arrays |= 1u << array;
-        }
-    ptx__mark_used(k, f);
-    for (at.b = 0; at.b < f->blocks; at.b++) {
-        uint32_t i, bulk = 0;
-        if (!f->block[at.b].order) continue;
-        for (i = f->block[at.b].first; i < f->block[at.b].end; i++) {
-            if (!ptx__see(k, i, &at)) continue;
-            ptx__advise_phase(k, f, &at, &p);
-            bulk |= at.effect == PTX__EFFECT_BULK_IN;
-        }
-        for (i = f->block[at.b].first; bulk && i < f->block[at.b].end; i++)
-            if (ptx__see(k, i, &at) && at.says & PTX__SAYS(EXPECT_HERE)) ptx__advise_bytes(k, f, &at);
-    }
-    if (p.counted && !p.expects && !k->function)
-        ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
-                  "no mbarrier of this kernel expects the bytes of its bulk copies: use "
-                  "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
-}
-
-/* -- rounds --
-   What a wait is given in its first rounds: the kernel is gone through for a thread that comes to it, with
-   the numbers that are known, from the beginning on. Where a condition is not known, the way is taken that
-   the wait hangs on, or else that which stands first, and no variable is believed that is set there; a second
-   time the other; and of a wait it is believed that it is over. */
-#define PTX__ROUNDS 12
-typedef struct ptx__rounds {
-    uint32_t n, at[PTX__ROUNDS], parity[PTX__ROUNDS]; /* at: the array, index + 1, in the highest bits */
-} ptx__rounds;
-#define PTX__ARRAY_STEP 0x1000000u
-
-/* Whether instruction a has been done wherever b is reached. */
-static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b) {
-    uint32_t x = ptx__block_of(f, a), y = ptx__block_of(f, b);
-    return x == y ? a < b : ptx__dominates(f, x, y);
-}
-
-/* The number that an operand is now; `now` has two words for each register: it is known, and the number. */
-static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t *w, int *good) {
-    uint32_t tag = PTX__TAG(*w), word = *w;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
-    if (tag == PTX__W_SHARED) return PTX__ARRAY_STEP * (PTX__INDEX(word) + 1);
-    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) return *good = 0, 0u;
-    now += 2 * (ptx__slot(f, word));
-    if (!now[0]) *good = 0;
-    return tag == PTX__W_PRED_NOT ? !now[1] : now[1];
-}
-/* Do instruction i. sure: 0 in an arm that may not be the one */
-static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, uint32_t i, int sure) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w;
-    uint64_t v[3] = {0, 0, 0}, r = 0;
-    int good = ins->results == 1 && ptx__can_compute(form), guarded = 1;
-    uint32_t n = 0, slot;
-    if (ins->kind != PTX__I_PLAIN) return;
-    if (ins->guard && !ptx__now(f, now, &ins->guard, &guarded) && guarded) return;
-    for (w += ins->results; w < end && n < 3 && good; n++) {
-        v[n] = ptx__now(f, now, w, &good);
-        w = ptx__behind(w);
-    }
-    if (good) r = ptx__compute(form, PTX__TAG(*made), v, &good);
-    for (n = 0; n < ins->results; n++) {
-        if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
-        slot = ptx__slot(f, made[n]);
-        now[2 * slot] = good && guarded && (sure || !f->sets[slot]);
-        now[2 * slot + 1] = (uint32_t)r;
-    }
-}
-/* barrier: the address that is asked after; parity: NULL for none */
-static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *barrier,
-                      const uint32_t *parity, ptx__rounds *rounds) {
-    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
-    uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
-    int ok, good;
-    rounds->n = 0;
-    k->m->lists.count = 0;
-    PTX__ROOM(k->m, k->m->lists, 2 * (size_t)registers, ok);
-    if (!ok || !barrier) return;
-    now = k->m->lists.at;
-    memset(now, 0, 2 * (size_t)registers * sizeof *now);
-    memset(seen, 0, f->blocks * sizeof *seen);
-    for (;;) {
-        const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-        const uint32_t *next = f->block[b].next;
-        if (b == until) until = UINT32_MAX;
-        for (j = f->block[b].first; j < f->block[b].end; j++) {
-            if (f->effort-- <= 8192) return;
-            if (j == i) {
-                good = 1;
-                rounds->at[rounds->n] = (uint32_t)ptx__now(f, now, barrier, &good) + barrier[1];
-                rounds->parity[rounds->n] = parity ? (uint32_t)ptx__now(f, now, parity, &good) : 0;
-                if (!good || ++rounds->n == PTX__ROUNDS) return;
-                memset(seen, 0, f->blocks * sizeof *seen);
-            }
-            ptx__do_now(k, f, now, j, until == UINT32_MAX);
-        }
-        if (!next[0] && !next[1]) return;
-        way = !next[0];
-        if (next[0] && next[1] && last->guard) {
-            uint32_t slot = ptx__slot(f, PTX__PREDICATE(last->guard));
-            ptx__point made;
-            good = 1;
-            way = (uint32_t)ptx__now(f, now, &last->guard, &good) != 0;
-            if (!good) {
-                for (way = 0; way < 2 && !ptx__dominates(f, next[way] - 1, home);) way++;
-                if (f->def[slot] && ptx__see(k, f->def[slot] - 1, &made) && ptx__is_wait(&made))
-                    way = PTX__TAG(last->guard) == PTX__W_PRED;
-                else if (way == 2) {
-                    way = seen[b];
-                    seen[b] = 1;
-                    if (until == UINT32_MAX) until = f->post_idom[b];
-                }
-            }
-        }
-        b = next[way] - 1;
-    }
-}
-
-static void ptx__play_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
-    const uint32_t *parity = ptx__in_slot(k, i, 'u');
-    rounds->n = 0;
-    if (parity) ptx__play(k, f, i, ptx__mbarrier_of(k, i), parity, rounds);
-}
-static int ptx__arrives(const ptx__point *at) {
-    return (at->says & PTX__SAYS(ARRIVE) && !ptx__is_bar(at)) || at->says & PTX__SAYS(TCGEN05_COMMIT);
-}
-/* The next arrival at the mbarrier of instruction i; or, with `all`, what else makes its phases. 0: there is
-   none */
-static int ptx__next_arrival(const ptx_kernel *k, ptx__flow *f, uint32_t i, int all, ptx__point *at) {
-    while (ptx__next(k, at)) {
-        if (at->opaque) return 1;
-        if ((ptx__arrives(at)
-             || (all
-                 && (at->effect == PTX__EFFECT_BULK_IN || at->op == PTX_MBARRIER_INVAL
-                     || at->op == PTX_MBARRIER_INIT)))
-            && ptx__alike(k, f, ptx__mbarrier_of(k, at->i), ptx__mbarrier_of(k, i)))
-            return 1;
-    }
-    return 0;
-}
-/* Whether phases of the mbarrier go on while the wait goes round: arrivals that come again, and none that a
-   round of the wait may do without. */
-static int ptx__goes_on(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t about[2], again = 0, over = k->words.at[k->ins.at[i].words];
-    ptx__point at;
-    if (PTX__TAG(over) == PTX__W_PRED) f->chosen = over; /* the way behind it, not that back to it */
-    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 1, &at);) {
-        if (at.opaque || at.op == PTX_MBARRIER_INVAL
-            || (at.op == PTX_MBARRIER_INIT && ptx__seek(k, f, i, ptx__look_for, &at.i)))
-            again = 2; /* made anew */
-        if (again > 1) break;
-        if (at.op == PTX_MBARRIER_INIT || !ptx__seek(k, f, at.i, ptx__look_for, &at.i)) continue;
-        again = 1;
-        about[0] = i;
-        for (about[1] = ptx__block_of(f, at.i);
-             about[1] && PTX__CLASS(f->level[about[1]]) > PTX__CLASS_BLOCK;)
-            about[1] = f->block[about[1]].idom;
-        if (ptx__seek(k, f, i, ptx__look_for, &at.i) && ptx__seek(k, f, i, ptx__look_around, about))
-            again = 2;
-    }
-    f->chosen = 0;
-    return again == 1;
-}
-/* Whether every arrival at the mbarrier of the first wait hangs on that wait, or on others that hang on
-   it. */
-static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uint32_t first, int depth) {
-    uint32_t any = 0;
-    ptx__rounds rounds;
-    ptx__point at, other;
-    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, wait, 0, &at); any = 1) {
-        int hangs = ptx__comes_first(f, first, at.i);
-        if (at.opaque) return 0;
-        for (other.i = PTX__BEGIN; !hangs && depth < 2 && ptx__next(k, &other);) {
-            if (!ptx__is_wait(&other) || !ptx__comes_first(f, other.i, at.i)) continue;
-            if (ptx__alike(k, f, ptx__mbarrier_of(k, other.i), ptx__mbarrier_of(k, wait))) continue;
-            ptx__play_wait(k, f, other.i, &rounds);
-            hangs = rounds.n && !rounds.parity[0] && ptx__waits_for_itself(k, f, other.i, first, depth + 1);
-        }
-        if (!hangs) return 0;
-    }
-    return (int)any;
-}
-
-/* An mbarrier of a ring that is waited for, and at which nobody ever arrives: others of the ring have it
-   all. */
-static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const ptx__rounds *waits) {
-    uint32_t n, m, met = 0;
-    ptx__rounds r;
-    ptx__point at;
-    ptx__spend(f, k->ins.count, 4);
-    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 0, &at);) {
-        if (at.opaque || !ptx__mbarrier_of(k, at.i)) return;
-        ptx__play(k, f, at.i, ptx__mbarrier_of(k, at.i), NULL, &r);
-        if (r.n < PTX__ROUNDS) return; /* not all is known */
-        for (n = 0; n < waits->n; n++)
-            for (m = 0; m < r.n; m++) met |= (uint32_t)(waits->at[n] == r.at[m]) << n;
-    }
-    for (n = 0; met && n < waits->n; n++)
-        if (!(met >> n & 1) && !waits->parity[n]) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, i,
-                "in round %u this waits for the mbarrier at byte %u of its array, and all arrive at others: "
-                "it waits for ever",
-                n, waits->at[n] % PTX__ARRAY_STEP);
-            return;
-        }
-}
-/* Whether that many bytes at a place of a round pass the end of their shared array, which has *has; -1: it is
-   in none, or in one whose size is not known. */
-static int ptx__passes_end(const ptx_kernel *k, uint32_t at, uint64_t bytes, const char **array,
-                           uint32_t *has) {
-    const uint32_t index = at / PTX__ARRAY_STEP;
-    const ptx__symbol *s;
-    if (!index || index > k->shared.count || !k->shared.at[index - 1].count) return -1;
-    s = &k->shared.at[index - 1];
-    *array = k->m->names.at + s->name;
-    *has = s->count * ptx_type_bytes((ptx_type)s->type);
-    return at % PTX__ARRAY_STEP + bytes > *has;
-}
-static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t n, m, out = 0, filled = 0, has;
-    int alone = 1; /* no other wait for that mbarrier */
-    const char *array;
-    ptx__rounds r;
-    ptx__point at;
-    ptx__play_wait(k, f, i, &r);
-    for (n = 0; n < r.n; n++)
-        if (r.parity[n] > 1) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, i,
-                "the parity of a phase is 0 or 1, and in round %u this is %u: take the lowest bit of the "
-                "count of phases",
-                n, r.parity[n]);
-            return;
-        }
-    for (n = 0; n < r.n; n++) {
-        const int past = ptx__passes_end(k, r.at[n], 8, &array, &has);
-        if (past < 0) return;
-        if (past)
-            out = out ? out : n + 1;
-        else if (out) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, i,
-                "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
-                "array",
-                out - 1, r.at[out - 1] % PTX__ARRAY_STEP, array, has);
-            return;
-        }
-    }
-    if (!r.n || out || k->function) return;
-    for (n = 1; n < r.n; n++) {
-        for (m = n; m-- > 0 && r.at[m] != r.at[n];) {
-        }
-        if (m > n || r.parity[m] != r.parity[n] || !ptx__goes_on(k, f, i)) continue;
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "rounds %u and %u wait for one mbarrier by the same parity, %u, and each phase has the other: "
-            "turn it whenever the ring begins anew",
-            m, n, r.parity[n]);
-        return;
-    }
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        int alike = ptx__alike(k, f, ptx__mbarrier_of(k, at.i), ptx__mbarrier_of(k, i));
-        if (at.opaque) return;
-        if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
-        if (alike && ptx__is_wait(&at) && at.i != i) alone = 0; /* it may have waited for the first there */
-    }
-    ptx__advise_lonely(k, f, i, &r);
-    if (r.parity[0] && filled && alone)
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
-                  "before the copy at %s has come",
-                  k->ins.at[filled - 1].site);
-    if (!r.parity[0] && ptx__waits_for_itself(k, f, i, i, 0))
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
-            "round has nothing to wait for, it asks for parity 1, the phase before the first");
-}
-/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each
-   other. */
-static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t n, m, out = 0, has;
-    const char *array;
-    uint64_t bytes;
-    ptx__rounds r;
-    if (!ptx__number_in(k, f, i, 'C', &bytes) || bytes > 0x100000) return;
-    ptx__play(k, f, i, ptx__bulk_target(k, i), NULL, &r);
-    for (n = 0; n < r.n; n++) {
-        const int past = ptx__passes_end(k, r.at[n], bytes, &array, &has);
-        if (past < 0) return;
-        if (past)
-            out = out ? out : n + 1;
-        else if (out) {
-            ptx__note(
-                k, PTX_ADVICE_BEYOND, i,
-                "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
-                "stages than the array",
-                out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
-                r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1, array, has);
-            return;
-        }
-        for (m = 0; m < n; m++) {
-            uint32_t apart = r.at[m] < r.at[n] ? r.at[n] - r.at[m] : r.at[m] - r.at[n];
-            if (!apart || apart >= bytes) continue;
-            ptx__note(
-                k, PTX_ADVICE_RACE, i,
-                "rounds %u and %u of this copy bring %u bytes to places %u bytes apart: the stages of a ring "
-                "are as far apart as they are long",
-                m, n, (uint32_t)bytes, apart);
-            return;
-        }
-    }
-}
-static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    if (ptx__sm(k) < 80) return;
-    for (at.i = PTX__BEGIN;
-         k->seen >> PTX__EFFECT_BULK_IN & 1 && f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
-        if (at.effect == PTX__EFFECT_BULK_IN && f->block[ptx__block_of(f, at.i)].order)
-            ptx__advise_places_of_copy(k, f, at.i);
-    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
-        if (ptx__is_wait(&at) && at.says & PTX__SAYS(PARITY) && f->block[ptx__block_of(f, at.i)].order)
-            ptx__advise_round(k, f, at.i);
-}
-
-/* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
-   is waited for. about: the array, + 1; the level of the stores */
-static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                              const uint32_t *about) {
-    const uint32_t *w;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
-    if (ptx__is_bar(at)) return 1;
-    if (at->effect != PTX__EFFECT_BULK_OUT) return 0;
-    w = ptx__in_slot(k, at->i, 's');
-    return w && ptx__array_at(k, f, w) == about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE ? 2 : 0;
-}
-static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    const uint32_t *w;
-    if (at->effect == PTX__EFFECT_BULK_WAIT || at->opaque) return 1;
-    if (at->effect != PTX__EFFECT_WRITE) return 0;
-    w = ptx__shared_operand(k, at->ins);
-    if (!w) return 0;
-    if (w[0] == about[0])
-        return (int32_t)w[1] >= (int32_t)about[1]
-                       && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
-                   ? 2
-                   : 0;
-    if (at->op != PTX_ST) return 0;
-    p = ptx__places_of(k, f, at->i);
-    return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
-}
-static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)f, (void)about;
-    if (at->op == PTX__AT_END) return 2;
-    if (at->opaque) return 1;
-    return at->effect == PTX__EFFECT_BULK_WAIT && !k->words.at[at->ins->words + 1];
-}
-
-/* Whether what few threads begin at instruction i, as few wait for on every way to the end: who begins under
-   a condition of its own waits under one as well, and that is taken to be the same. */
-static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t b, d, w, lanes[2][32];
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
-        if (!ptx__look_end(k, f, &at, NULL) || ptx__parted(k, f, at.i) != ptx__parted(k, f, i)) continue;
-        if (ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
-            && ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes[1])) {
-            for (w = 0; w < 32 && !(lanes[0][w] & ~lanes[1][w]);) w++;
-            if (w < 32) continue; /* one that has begun it does not come */
-        }
-        for (d = ptx__block_of(f, at.i); d && PTX__CLASS(f->level[d]) > PTX__CLASS_BLOCK;)
-            d = f->block[d].idom;
-        for (b = ptx__block_of(f, i); b < f->blocks && f->post_number[b]; b = f->post_idom[b])
-            if (b == d) return 1;
-    }
-    return 0;
-}
-
-/* Whether some wait stands between a copy and a store, for those who began the copy, it may be. */
-static int ptx__look_between(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    return at->i == about[0] ? 2 : at->i == about[1];
-}
-static int ptx__waits_between(const ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t store) {
-    uint32_t about[2];
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
-        about[0] = at.i, about[1] = store;
-        if (ptx__seek(k, f, copy, ptx__look_between, about) && ptx__seek(k, f, at.i, ptx__look_for, &store))
-            return 1;
-    }
-    return 0;
-}
-
-/* A load of what a bulk copy writes to global memory. about: where, by base and offset; the bytes */
-static int ptx__look_back(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *w;
-    int64_t apart;
-    (void)f;
-    if (at->opaque || at->op == PTX_BULK_WAIT_GROUP) return 1;
-    w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
-    if (!w || w[0] != about[0]) return 0;
-    apart = (int64_t)(int32_t)w[1] - (int32_t)about[1];
-    return apart >= 0 && apart < (int64_t)about[2] ? 2 : 0;
-}
-static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3], waits = 0, found;
-    ptx__point at;
-    if (!(k->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *w;
-        uint64_t bytes;
-        waits |= at.effect == PTX__EFFECT_BULK_WAIT;
-        if (at.effect == PTX__EFFECT_BULK_OUT) {
-            w = ptx__in_slot(k, at.i, 's');
-            if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
-            about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-            found = ptx__seek(k, f, at.i, ptx__look_source, about);
-            if (found && !ptx__waits_between(k, f, at.i, found - 1))
-                ptx__note(k, PTX_ADVICE_RACE, found - 1,
-                          "the bulk copy at %s may still be reading what is written here: "
-                          "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
-                          at.ins->site);
-        } else if ((at.op == PTX_ST || at.says & PTX__SAYS(STMATRIX))
-                   && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
-            about[0] = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
-            if (about[0])
-                ptx__seek_and_note(k, f, at.i, ptx__look_bulk_out, about, PTX_ADVICE_RACE,
-                                   "one thread copies from here what all have stored at %s, with no barrier "
-                                   "between: behind the stores each thread needs "
-                                   "PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
-        }
-    }
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w = at.effect == PTX__EFFECT_BULK_OUT ? ptx__in_slot(k, at.i, 'g') : NULL;
-        uint64_t bytes;
-        if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
-        about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-        ptx__seek_and_note(k, f, at.i, ptx__look_back, about, PTX_ADVICE_RACE,
-                           "the bulk copy at %s may not have written yet what is read here: "
-                           "PTX_BULK_WAIT_GROUP waits for that, "
-                           "PTX_BULK_WAIT_GROUP_READ only until its source has been read");
-    }
-    for (at.i = PTX__BEGIN; waits && !k->function && ptx__next(k, &at);)
-        if (at.effect == PTX__EFFECT_BULK_OUT && ptx__seek(k, f, at.i, ptx__look_end, about)
-            && !ptx__waited_alike(k, f, at.i)) {
-            ptx__note(k, PTX_ADVICE_UNWAITED, at.i,
-                      "this copy may be under way when the kernel ends: behind the last of them "
-                      "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP of 0 groups left");
-            break;
-        }
-}
-
-/* -- clusters --
-   Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
-   for each array written since the cluster last met; the highest: it has not met at all. */
-#define PTX__CLUSTER_NOT_MET 0x80000000u
-#define PTX__CLUSTER_FENCED 0x40000000u  /* since the last store, so that an arrival need not be .release */
-#define PTX__CLUSTER_RELAXED 0x20000000u /* arrived, and told nobody what was stored */
-/* Whether the address was made by mapa, sums counted in. */
-static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, word = w ? *w : 0;
-    ptx__point at;
-    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_32; depth++) {
-        if (!ptx__made_by(k, f, word, &at)) return 0;
-        if (at.op == PTX_MAPA) return 1;
-        if (at.op != PTX_ADD && at.op != PTX_MOV) return 0;
-        word = *at.w;
-    }
-    return 0;
-}
-/* Whether what instruction `load` reads here is where a store to another block's array may go: by the same
-   address, or by two that are known. */
-static int ptx__is_stored_far(const ptx_kernel *k, ptx__flow *f, uint32_t load, uint32_t array) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[load]), *y;
-    ptx__places *last = &k->m->places.at[PTX__PLACES];
-    const ptx__places *p;
-    uint32_t i, t, word;
-    int64_t from, to, low = INT64_MAX, high = INT64_MIN;
-    ptx__point at, mapa;
-    for (i = 0; i < k->ins.count && f->effort > 8192; i++, f->effort--) {
-        if (!ptx__see(k, i, &at) || !(at.form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) continue;
-        if (at.op != PTX_ST && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) continue;
-        y = ptx__shared_operand(k, at.ins);
-        if (!y || PTX__TAG(y[0]) != PTX__W_32 || ptx__array_at(k, f, y) != array) continue;
-        if (!ptx__made_by(k, f, y[0], &mapa) || mapa.op != PTX_MAPA) continue;
-        word = *mapa.w;
-        from = (int32_t)y[1];
-        to = from + ptx__access_bytes(k, at.ins);
-        if (word == x[0]) {
-            if (from < (int32_t)x[1] + (int64_t)ptx__access_bytes(k, &k->ins.at[load]) && (int32_t)x[1] < to)
-                return 1;
-            continue;
-        }
-        p = ptx__places_of(k, f, load);
-        if (!p->known || p->array != array) continue;
-        if (PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_SHARED) continue;
-        ptx__find_address(k, f, word, p, last);
-        if (!last->known) continue;
-        for (t = 0; t < p->threads; t++) {
-            if (last->at[t] + from < low) low = last->at[t] + from;
-            if (last->at[t] + to > high) high = last->at[t] + to;
-        }
-        last->bytes = 0;
-        for (t = 0; t < p->threads; t++)
-            if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] < high && p->at[t] + (int64_t)p->bytes > low)
-                return 1;
-        low = INT64_MAX, high = INT64_MIN;
-    }
-    return 0;
-}
-/* about: NULL, or any: then what others store in this block's arrays is sought, not what they load */
-static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    const uint32_t i = at->i;
-    const unsigned op = at->op;
-    uint32_t array;
-    int far;
-    if (at->opaque || ptx__is_wait(at)) return 0; /* or a barrier in memory, of whatever others do */
-    if (at->says & PTX__SAYS(CLUSTER_WAIT))
-        return states & PTX__CLUSTER_RELAXED ? states & ~(PTX__CLUSTER_NOT_MET | PTX__CLUSTER_RELAXED) : 0;
-    if (at->says & PTX__SAYS(CLUSTER_ARRIVE))
-        return at->form->asked & PTX_RELAXED & ~PTX__FAMILY && !(states & PTX__CLUSTER_FENCED)
-                   ? states | PTX__CLUSTER_RELAXED
-                   : states & ~PTX__CLUSTER_RELAXED;
-    if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
-    if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (((at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
-             && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
-            || (at->effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at->form))))
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
-                  "PTX_FENCE_MBARRIER_INIT all of the cluster must meet (ptx_cluster_arrive, "
-                  "ptx_cluster_wait)");
-    if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
-    array = ptx__array_at(k, f, ptx__shared_operand(k, at->ins));
-    far = (at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY) != 0;
-    if (array > 28) array = 0;
-    if (at->about) {
-        if (far) return op == PTX_LD || !array ? states : states | 1u << array;
-        if (at->report && op == PTX_LD && array && states >> array & 1 && ptx__is_stored_far(k, f, i, array))
-            ptx__note(
-                k, PTX_ADVICE_RACE, i,
-                "blocks of the cluster store in each other's memory, and another may be storing what is "
-                "read here: a barrier of the block does not reach it, put ptx_cluster_arrive and "
-                "ptx_cluster_wait between");
-        return states;
-    }
-    if (!far) {
-        if (op == PTX_LD) return states;
-        return (states & ~PTX__CLUSTER_FENCED) | (array ? 1u << array : 0u);
-    }
-    if (at->report && states & PTX__CLUSTER_NOT_MET)
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
-                  "ptx_cluster_wait) before the first use of each other's shared memory");
-    else if (at->report && op == PTX_LD && array && states >> array & 1)
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another block may be writing what is read here: a barrier of the block does not reach it, "
-                  "nor an arrival that is .relaxed; put ptx_cluster_arrive and ptx_cluster_wait between");
-    return states;
-}
-
-/* Whether a number is that of a block in the grid, or of a cluster, plus or minus a number: no rank; 2: how
-   many blocks the cluster has. */
-static int ptx__no_rank(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t depth, which, moved = 0;
-    ptx__point at;
-    for (depth = 0; depth < 8; depth++) {
-        if (PTX__TAG(word) == PTX__W_SPECIAL) {
-            which = PTX__INDEX(word);
-            if (which == PTX_CLUSTER_NCTARANK) return moved ? 0 : 2;
-            return (which >= PTX_CTAID_X && which <= PTX_CTAID_Z)
-                   || (which >= PTX_CLUSTERID_X && which <= PTX_CLUSTERID_Z);
-        }
-        if (!ptx__made_by(k, f, word, &at)) return 0;
-        if (at.op != PTX_MOV && at.op != PTX_ADD && at.op != PTX_SUB && at.op != PTX_XOR) return 0;
-        if (at.op != PTX_MOV && !PTX__IS_NUMBER(at.w[1])) return 0;
-        moved |= at.op != PTX_MOV;
-        word = *at.w;
-    }
-    return 0;
-}
-/* Whether no thread of the block with that rank comes to instruction i. */
-static int ptx__rank_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t rank) {
-    uint32_t lanes[32], w, any = 0;
-    f->rank = rank + 1;
-    any = !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_CLUSTER, lanes);
-    f->rank = 0;
-    for (w = 0; w < 32 && !any; w++) any = lanes[w];
-    return !any;
-}
-/* Blocks that a multicast brings bytes to, and that expect none; one that only a block of the grid begins. */
-static void ptx__advise_multicast(ptx_kernel *k, ptx__flow *f, const ptx__point *copy) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, copy->i);
-    uint32_t rank, b, expects, away = 0;
-    uint64_t mask;
-    ptx__point at, by;
-    if (!barrier) return;
-    for (rank = 0; rank < 16 && ptx__number_in(k, f, copy->i, 'h', &mask); rank++) {
-        if (!(mask >> rank & 1) || f->effort <= 8192) continue;
-        expects = 0;
-        ptx__spend(f, k->ins.count, 4);
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-            if (at.opaque
-                || (at.says & PTX__SAYS(EXPECT) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))) {
-                expects |= 1;
-                if (at.opaque || !ptx__rank_stays_away(k, f, at.i, rank)) expects |= 2;
-            }
-        if (expects == 1) away = rank + 1;
-    }
-    if (away)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, copy->i,
-            "these bytes come to block %u of the cluster too, and its mbarrier does not expect them: each "
-            "block that the mask names expects its own",
-            away - 1);
-    for (b = ptx__block_of(f, copy->i); b; b = f->block[b].idom) {
-        const uint32_t chosen = ptx__chosen_for(k, f, b);
-        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &by)
-            || by.op != PTX_SETP || ptx__no_rank(k, f, *by.w) != 1
-            || strncmp(k->m->chars.at + by.form->text, "setp.eq", 7) != 0)
-            continue;
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-            if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)
-                && !ptx__dominates(f, b, ptx__block_of(f, at.i)))
-                ptx__note(k, PTX_ADVICE_ORDER, copy->i,
-                          "one cluster's block alone begins this, by the condition at %s, and blocks of all "
-                          "clusters wait for it: %%cluster_ctarank is the number that each cluster has",
-                          k->ins.at[f->block[f->block[b].idom].end - 1].site);
-        return;
-    }
-}
-static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    if (ptx__sm(k) >= 90 && !k->function) {
-        uint32_t stores = 1, blocks = ptx__blocks_of(k);
-        ptx__point at;
-        ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
-        ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-            const uint32_t *rank = k->words.at + at.ins->words + 2;
-            int which = at.op == PTX_MAPA && at.ins->count == 3 ? ptx__no_rank(k, f, *rank) : 0;
-            uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
-                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), blocks)
-                                : PTX__ANY_NUMBER;
-            if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
-                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
-                          "mapa may lead to block %u of a cluster of %u: they are counted from 0",
-                          (uint32_t)most, blocks);
-            if (which)
-                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
-                          which == 2
-                              ? "mapa leads to a block that the cluster has not: they are counted from 0"
-                              : "mapa takes the rank of a block in its cluster, PTX_CLUSTER_CTARANK, and "
-                                "this is a number in the whole grid");
-            if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form))
-                ptx__advise_multicast(k, f, &at);
-            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC || at.op == PTX_BULK_S2S)
-                && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
-                && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
-                && ptx__array_at(k, f, ptx__in_slot(k, at.i, 'r')))
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, at.i,
-                    "the mbarrier is this block's and the bytes go to another: the mbarrier that counts "
-                    "them lies in the block where they go (ptx_mapa of both, with one rank)");
-        }
-    }
-}
-
-/* -- the fifth tensor core -- */
-
-/* A use of tensor memory before the stores to it are waited for. */
-static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f, (void)about;
-    if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
-    return at->says & (PTX__SAYS(TCGEN05_LD) | PTX__SAYS(TCGEN05_MMA)) ? 2 : 0;
-}
-static int ptx__look_commit(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f, (void)about;
-    return at->says & PTX__SAYS(TCGEN05_COMMIT) ? 2 : 0;
-}
-/* about: the op that is sought; one that ends the way, or whether a barrier of the block does */
-static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == about[0]) return 2;
-    return at->opaque || (about[1] && at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* A load of the sums of a product, before it is waited for. about: their address */
-static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
-    if (!(at->says & PTX__SAYS(TCGEN05_LD))) return 0;
-    return at->w[PTX__TAG(*at->w) == PTX__W_MEM] == about[0] ? 2 : 0;
-}
-static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = at->w;
-    const uint32_t threads = ptx__threads_of(k);
-    uint32_t about[2];
-    int waited = 0;
-    ptx__point wait;
-    if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
-        if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
-            ptx__note(
-                k, PTX_ADVICE_RACE, at->i,
-                "every warp that comes does this for itself: let one warp take the tensor memory and give "
-                "it back");
-    }
-    about[0] = PTX_TCGEN05_ALLOC, about[1] = 0;
-    if (at->op == PTX_TCGEN05_RELINQUISH)
-        ptx__seek_and_note(
-            k, f, at->i, ptx__look_op, about, PTX_ADVICE_ORDER,
-            "the block has said at %s that it takes no more tensor memory: that comes behind the "
-            "last of it");
-    about[0] = PTX_TCGEN05_DEALLOC, about[1] = 1;
-    if (at->says & PTX__SAYS(TCGEN05_LD) && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
-        ptx__seek_and_note(
-            k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
-            "other warps may still be loading, at %s, from what is given back here: a barrier of "
-            "the block comes between");
-    if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
-    ptx__spend(f, k->ins.count, 4);
-    for (wait.i = PTX__BEGIN, about[1] = 0; !waited && ptx__next(k, &wait);) /* by whomever: then they met */
-        waited = ptx__is_wait(&wait) && ptx__seek(k, f, wait.i, ptx__look_op, about);
-    if (!waited)
-        ptx__seek_and_note(k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
-                           "the product at %s may still be under way where its tensor memory is given back: "
-                           "PTX_TCGEN05_COMMIT to "
-                           "an mbarrier, and a wait for that, come before");
-    about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
-    ptx__seek_and_note(
-        k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
-        "what the product at %s makes may not be there yet: PTX_TCGEN05_COMMIT to an mbarrier, and "
-        "a wait for that, come between");
-}
-/* The warps that come to instruction i, a bit each; all of them where that is not known. */
-static uint32_t ptx__warps_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t lanes[32], w, warps = 0;
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
-        return UINT32_MAX;
-    for (w = 0; w < 32; w++) warps |= (uint32_t)(lanes[w] != 0) << w;
-    return warps;
-}
-/* The block that instruction i stands in, as far as all threads of the block go the same way. */
-static uint32_t ptx__for_all(const ptx__flow *f, uint32_t i) {
-    uint32_t b = ptx__block_of(f, i);
-    while (b && PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) b = f->block[b].idom;
-    return b;
-}
-/* An end of the kernel, on a way that passes no place where it is given back. about: a bit of each such
-   block is set, from the second word on, and how many there are */
-static int ptx__look_kept(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    uint32_t n;
-    (void)k;
-    if (at->op == PTX__AT_END) return 2;
-    for (n = 1; n <= about[0]; n++)
-        if (ptx__block_of(f, at->i) == about[n]) return 1;
-    return 0;
-}
-/* Whether any lane that comes to the one comes to the other, as far as is known. */
-static int ptx__come_to_both(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    uint32_t lanes[2][32], w;
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
-        || !ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes[1]))
-        return 1;
-    for (w = 0; w < 32; w++)
-        if (lanes[0][w] & lanes[1][w]) return 1;
-    return 0;
-}
-/* The predicate of a product that says whether it adds to what is there: -1 where that is not known. */
-static int ptx__adds(const ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w;
-    int good = PTX__VALUE_STEPS;
-    uint64_t v;
-    for (w = at->w; w < at->end; w = ptx__behind(w)) {
-        if (PTX__TAG(*w) != PTX__W_PRED && PTX__TAG(*w) != PTX__W_PRED_NOT) continue;
-        v = ptx__value(k, f, w, 0, &good);
-        return good ? v != 0 : -1;
-    }
-    return -1;
-}
-/* Tensor memory on ways, and who does what with it. */
-static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[9], adds = 0, product = 0, commits, told;
-    ptx__point at, other;
-    about[0] = 0;
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
-        if (about[0] < 8) about[++about[0]] = ptx__for_all(f, at.i);
-    for (at.i = PTX__BEGIN;
-         about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
-        if (!ptx__seek(k, f, at.i, ptx__look_for, &at.i))
-            f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
-        if (ptx__seek(k, f, at.i, ptx__look_kept, about))
-            ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "on some way from here to an end of the kernel this tensor memory is not given back: "
-                      "PTX_TCGEN05_DEALLOC comes on each");
-        f->chosen = 0;
-        ptx__spend(f, k->ins.count, 4);
-        for (other.i = PTX__BEGIN;
-             f->effort > 8192 && ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
-            if (!(ptx__warps_of(k, f, at.i) & ptx__warps_of(k, f, other.i)))
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, other.i,
-                    "another warp has taken this tensor memory, at %s: the warp that takes it gives it back",
-                    at.ins->site);
-    }
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.says & PTX__SAYS(TCGEN05_ST) || strncmp(at.name, "tcgen05.cp", 10) == 0) adds = 2;
-        if (!(at.says & PTX__SAYS(TCGEN05_MMA))) continue;
-        if (!product && !adds && ptx__adds(k, f, &at) == 1) product = at.i + 1;
-        adds |= ptx__adds(k, f, &at) != 1 ? 2u : 0u;
-        commits = told = 0;
-        ptx__spend(f, k->ins.count, 4);
-        for (other.i = PTX__BEGIN; ptx__next(k, &other);) {
-            if (other.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__seek(k, f, at.i, ptx__look_for, &other.i)) {
-                commits = other.i + 1;
-                told |= (uint32_t)ptx__come_to_both(k, f, at.i, other.i);
-            }
-        }
-        if (commits && !told)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, commits - 1,
-                "this tells of the products that its own thread began, and those at %s another did: one and "
-                "the same thread begins and commits them",
-                at.ins->site);
-    }
-    if (product && !(adds & 2))
-        ptx__note(k, PTX_ADVICE_UNWRITTEN, product - 1,
-                  "all products add to what is in tensor memory, and nothing was put there: the first of "
-                  "them is not "
-                  "to add, by a predicate that is false");
-}
-/* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
-   */
-static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
-    uint32_t taken = 0, given = 0, takes = 0, gives = 0, product = 0, committed = 0;
-    uint64_t columns, much = 0, back = 0;
-    int known = 1;
-    ptx__point at;
-    if (k->function || !(k->seen & PTX__SEEN_FURTHER)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.opaque) return;
-        ptx__advise_tensor_order(k, f, &at);
-        if (at.says & PTX__SAYS(TCGEN05_MMA)) {
-            product = at.i + 1;
-            if (ptx__seek(k, f, at.i, ptx__look_commit, NULL)) committed = 1;
-        }
-        if (at.says & (PTX__SAYS(TCGEN05_MMA) | PTX__SAYS(TCGEN05_C))
-            && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1 && ptx__threads_of(k) != 1)
-            ptx__note(k, PTX_ADVICE_RACE, at.i,
-                      "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
-                      "ptx_elect)");
-        if (at.says & PTX__SAYS(TCGEN05_ST))
-            ptx__seek_and_note(k, f, at.i, ptx__look_tensor, NULL, PTX_ADVICE_ORDER,
-                               "what the tcgen05.st at %s stores may not be there yet: put "
-                               "PTX_TCGEN05_WAIT_ST between");
-        if (at.op != PTX_TCGEN05_ALLOC && at.op != PTX_TCGEN05_DEALLOC) continue;
-        if (!ptx__number_in(k, f, at.i, 'I', &columns)) known = 0;
-        if (at.op == PTX_TCGEN05_ALLOC) taken = at.i + 1, takes++, much += columns;
-        else
-            given = at.i + 1, gives++, back += columns;
-    }
-    if (taken | product) ptx__advise_tensor_ways(k, f);
-    if (product && !committed)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, product - 1,
-            "nobody can wait for this product: PTX_TCGEN05_COMMIT makes an mbarrier tell when it is done");
-    if (taken && !given)
-        ptx__note(k, PTX_ADVICE_ORDER, taken - 1,
-                  "this tensor memory is never given back: PTX_TCGEN05_DEALLOC it before the kernel ends, or "
-                  "the next block waits for it for ever");
-    else if (known && takes == gives && much != back)
-        ptx__note(k, PTX_ADVICE_ORDER, given - 1,
-                  "%llu columns of tensor memory are given back and %llu were taken, at %s",
-                  (unsigned long long)back, (unsigned long long)much, k->ins.at[taken - 1].site);
-}
-
-/* -- what changes nothing -- */
-
-/* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
-static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made) {
-    const uint32_t *w = made->w;
-    uint32_t most = UINT32_MAX;
-    ptx__point of;
-    const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
-    const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
-    if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
-        const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
-        if (special == PTX_LANEID) return 31;
-        if (special <= PTX_TID_Z && k->need[0]) return k->need[axis] > 1 ? k->need[axis] - 1 : UINT32_MAX;
-        if (special == PTX_TID_X && k->max_threads > 1) return k->max_threads - 1;
-        return special > PTX_TID_Z ? UINT32_MAX : axis == 2 ? 63u : 1023u;
-    }
-    if (op == PTX_LD || op == PTX_CVT) return read == PTX_U8 ? 255u : read == PTX_U16 ? 65535u : UINT32_MAX;
-    if (op == PTX_POPC || op == PTX_CLZ) return ptx__fact(type)->bits;
-    if (made->ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
-        || (!w[2] && op != PTX_AND))
-        return UINT32_MAX;
-    if (op == PTX_AND) return w[2];
-    if (ptx__fact(type)->kind == 's') return UINT32_MAX;
-    if (op == PTX_SHR && w[2] < 32) { /* of what is left by a mask, too */
-        if (ptx__made_by(k, f, w[0], &of) && of.op != PTX_SHR) most = ptx__at_most(k, f, &of);
-        return most >> w[2];
-    }
-    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : UINT32_MAX;
-}
-
-/* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
- */
-static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
-    unsigned type = (unsigned)(form->key >> 16 & 0xff);
-    char kind = ptx__fact(type)->kind;
-    uint64_t number = 0, ones, highest;
-    uint32_t most;
-    ptx__point made;
-    const int strict = strchr("nlg", how[0]) && how[1] == (*how == 'n' ? 'e' : 't'); /* not where equal */
-    if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1]
-        && PTX__TAG(w[0]) < PTX__CLASSES) { /* with itself: of floats, ne asks for two numbers too */
-        if (strchr("usb", kind)) return strict ? 1 : 2;
-        return strict && how[2] == '.' ? 1 : how[2] == 'u' && !strict ? 2 : 0;
-    }
-    if (form->operands[2] || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
-    if (ins->count == ins->results + 2u && kind == 'u' && ptx__number(k, f, w + 1, &number) && !number)
-        return how[0] == 'l' && how[1] == 't' ? 1 : 0; /* 0 in a register */
-    if (ins->count != ins->results + 4u || !PTX__IS_NUMBER(w[1])) return 0;
-    number = w[2] | (uint64_t)w[3] << 32;
-    if ((PTX__TAG(w[1]) == PTX__W_F32 && (number & 0x7fffffff) > 0x7f800000)
-        || (PTX__TAG(w[1]) == PTX__W_F64 && (number & INT64_MAX) > (uint64_t)0x7ff << 52))
-        return how[2] == 'u' || how[2] == 'n' ? 2 : 1; /* "nan", "equ" ...; ordered ones ask for numbers */
-    if ((kind != 'u' && kind != 's') || !PTX__IS_INTEGER(w[1])) return 0;
-    ones = UINT64_MAX >> (64 - ptx__fact(type)->bits);
-    highest = kind == 's' ? ones >> 1 : ones;
-    if (((number ^ highest) & ones) == ones || (kind == 'u' && !number)) /* the lowest that there is */
-        return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
-    if ((number & ones) == highest)
-        return how[0] == 'g' && how[1] == 't' ? 1 : how[0] == 'l' && how[1] == 'e' ? 2 : 0;
-    if (kind == 's') {
-        if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-        most = ptx__at_most(k, f, &made);
-        if (most > INT32_MAX) return 0; /* else it is not negative */
-        if ((int32_t)number < 0) return strchr("el", how[0]) ? 1 : 0;
-        if (!(uint32_t)number) return how[0] == 'l' && how[1] == 't' ? 1 : 0;
-    }
-    if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-    most = ptx__at_most(k, f, &made);
-    if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
-    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
-}
-
-/* Whether a thread may end in the block: by what is no branch. */
-static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
-    uint32_t i;
-    ptx__point at;
-    for (i = f->block[b].first; i < f->block[b].end; i++)
-        if (k->ins.at[i].kind == PTX__I_LEAVE || (ptx__see(k, i, &at) && (at.opaque || at.op == PTX_TRAP)))
-            return 1;
-    return 0;
-}
-/* A variable of 32 bits that begins with a number, v[0], and is set in one place, to what one operation
-   makes of itself and a number, v[1]: whether it is one, and `by`, the operation. */
-static int ptx__counter(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint64_t *v, ptx__point *by) {
-    const uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
-    const ptx__set *set;
-    ptx__point at;
-    if (PTX__TAG(word) != PTX__W_32 || !f->sets[slot] || !ptx__see(k, f->def[slot] - 1, &at)
-        || at.op != PTX_MOV || !ptx__number(k, f, at.w, &v[0]))
-        return 0;
-    set = &k->m->sets.at[f->sets[slot] - 1];
-    if (set->next || !ptx__see(k, set->instruction, &at) || at.op != PTX_MOV || !ptx__made_by(k, f, *at.w, by)
-        || by->ins->guard || by->w + 1 >= by->end || PTX__TAG(*by->w) != PTX__W_32
-        || ptx__copied(k, f, *by->w) != word)
-        return 0;
-    return ptx__behind(by->w + 1) == by->end && ptx__number(k, f, by->w + 1, &v[1]);
-}
-/* Whether it never changes: 0 that is shifted, what 0 is added to. */
-static int ptx__stays(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint64_t v[3] = {0, 0, 0};
-    ptx__point by;
-    int good = 1;
-    if (!ptx__counter(k, f, word, v, &by) || !ptx__can_compute(by.form)) return 0;
-    return ((ptx__compute(by.form, PTX__W_32, v, &good) ^ v[0]) & UINT32_MAX) == 0 && good;
-}
-/* The one way out of a loop is where a counter equals a number, and its steps pass by that. */
-static void ptx__advise_passed_by(ptx_kernel *k, ptx__flow *f, uint32_t branch) {
-    uint64_t v[3] = {0, 0, 0}, limit;
-    const char *how;
-    uint32_t step, far;
-    ptx__point at, by;
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[branch].guard)), &at)
-        || at.op != PTX_SETP || at.form->operands[2] || at.w + 1 >= at.end
-        || !ptx__number(k, f, at.w + 1, &limit))
-        return;
-    how = k->m->chars.at + at.form->text + 5; /* behind "setp." */
-    if ((strncmp(how, "eq.", 3) && strncmp(how, "ne.", 3))
-        || !ptx__counter(k, f, ptx__copied(k, f, *at.w), v, &by) || (by.op != PTX_ADD && by.op != PTX_SUB))
-        return;
-    step = (uint32_t)v[1];
-    if (by.op == PTX_SUB) step = 0 - step;
-    far = (uint32_t)(limit - v[0]);
-    if (step >> 31) step = 0 - step, far = 0 - far;
-    if (step && far % step)
-        ptx__note(k, PTX_ADVICE_IDLE, branch,
-                  "the loop ends where its counter is %u, and from %u on in steps of %u it passes by that: "
-                  "compare by PTX_LT or PTX_GT",
-                  (uint32_t)limit, (uint32_t)v[0], step);
-}
-/* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
-static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
-                          uint32_t mark, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) == PTX__W_SPECIAL)
-        return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
-               && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
-    if (depth < 9 && PTX__TAG(word) == PTX__W_32 && f->sets[ptx__slot(f, word)])
-        return ptx__stays(k, f, word);
-    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
-    if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
-    if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && !ptx__invariant(k, f, *w, inside, mark, depth + 1)) return 0;
-    return 1;
-}
-
-/* A loop whose every way out hangs on what no round changes: it ends in the first, or never. */
-static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
-    uint32_t head, b, j, e, n, *inside = f->walk[0], *list = f->walk[1];
-    memset(inside, 0, f->blocks * sizeof *inside);
-    for (head = 0; head < f->blocks && f->effort > 8192; head++) {
-        uint32_t out = 0, last = 0, count = 0;
-        int changes = 0;
-        for (j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) { /* those that jump back */
-            b = f->pred[j];
-            if (f->block[b].order < f->block[head].order || !f->block[head].order) continue;
-            if (!count) inside[list[count++] = head] = head + 1;
-            if (inside[b] != head + 1) inside[list[count++] = b] = head + 1;
-        }
-        for (n = 1; n < count; n++) /* and what leads to them */
-            for (j = f->pred_head[list[n]]; j < f->pred_head[list[n] + 1]; j++)
-                if (inside[b = f->pred[j]] != head + 1 && f->block[b].order)
-                    inside[list[count++] = b] = head + 1;
-        f->effort -= count < f->effort ? count : f->effort;
-        for (n = 0; n < count && changes < 2; n++) {
-            b = list[n];
-            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 2;
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e], end = f->block[b].end - 1;
-                if (!to || inside[to - 1] == head + 1) continue;
-                out++;
-                if (end > last) last = end;
-                if (!k->ins.at[end].guard
-                    || !ptx__invariant(k, f, PTX__PREDICATE(k->ins.at[end].guard), inside,
-                                       head + 1, 0))
-                    changes |= 1;
-            }
-        }
-        if (out == 1 && changes == 1 && k->ins.at[last].guard) ptx__advise_passed_by(k, f, last);
-        if (out && !changes)
-            ptx__note(
-                k, PTX_ADVICE_IDLE, last,
-                "no round of this loop changes the condition here: it ends in the first round or never; "
-                "what changes is a ptx_var, read by ptx_get in the round");
-    }
-}
-
-/* What a loop that waits does besides. */
-static int ptx__idles(const ptx__point *at) {
-    return at->op == PTX_SETP || at->op == PTX_MOV || at->op == PTX_NANOSLEEP || at->op == PTX_ADD;
-}
-/* A load that nobody told that others write, in a loop that only what it brings can end. */
-static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
-    const uint32_t *w = k->words.at + k->ins.at[i].words, *x;
-    uint32_t j, way, to, steps, address;
-    ptx__point at;
-    j = k->ins.at[i].results;
-    if (last->kind != PTX__I_BRANCH || !last->guard || !j || k->ins.at[i].count < j + 3u) return 0;
-    w += PTX__TAG(*w) == PTX__W_VECTOR;
-    for (x = w; x < k->words.at + k->ins.at[i].words + k->ins.at[i].count && PTX__TAG(*x) != PTX__W_MEM;) x++;
-    if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
-    address = x[1];
-    made = &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
-    if (ptx__form_of(k, made)->row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
-        return 0;
-    if (k->words.at[made->words + made->results] != w[0]
-        && k->words.at[made->words + made->count - 1] != w[0])
-        return 0;
-    for (way = 0; way < 2; way++) {
-        to = f->block[b].next[way];
-        for (steps = 0; to && to - 1 != b && steps < 8; steps++) {
-            const ptx__block *block = &f->block[to - 1];
-            for (j = block->first; j < block->end; j++)
-                if ((ptx__see(k, j, &at) && !ptx__idles(&at)) || k->ins.at[j].guard) break;
-            if (j < block->end) break;
-            to = block->next[0] ? block->next[0] : block->next[1];
-        }
-        if (to && to - 1 == b) break;
-    }
-    if (way == 2 || !ptx__made_by(k, f, address, &at) || f->def_block[ptx__slot(f, address)] == b) return 0;
-    for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
-        if (ptx__see(k, j, &at) && j != i && !ptx__idles(&at)) return 0;
-    return 1;
-}
-
-/* An order or an atomic among the threads of a block, on what all blocks reach. */
-static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = ptx__in_slot(k, at->i, 'm');
-    uint32_t b, steps = 1000;
-    if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
-        || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER)
-        return;
-    for (b = ptx__block_of(f, at->i); b && steps--; b = f->block[b].idom)
-        if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
-    if (b) return;
-    ptx__note(k, PTX_ADVICE_ORDER, at->i,
-              "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
-              "blocks: PTX_GPU");
-}
-
-/* What blocks tell each other by a count: stores, a relaxed atomic that no fence comes before, and then loads
-   of what others stored. A bit for each parameter stored to since a fence; above, the same of what the atomic
-   was to publish. */
-static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, word = w ? *w : 0;
-    ptx__point at;
-    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_64; depth++) {
-        if (!ptx__made_by(k, f, word, &at)) return 0;
-        switch (at.op) {
-        case PTX_LD:
-            return PTX__TAG(at.w[0]) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM
-                           && PTX__INDEX(at.w[1]) < 14
-                       ? PTX__INDEX(at.w[1]) + 1
-                       : 0;
-        case PTX_MAD: word = at.end[-1]; break;
-        case PTX_ADD:
-        case PTX_MOV:
-        case PTX_CVTA:
-        case PTX_CVTA_TO: word = *at.w; break;
-        default: return 0;
-        }
-    }
-    return 0;
-}
-/* Whether the thread itself stores at that address, and other blocks have another. */
-static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *address) {
-    ptx__point at;
-    if (PTX__TAG(address[0]) >= PTX__CLASSES
-        || ptx__class_of(f, address[0]) == PTX__CLASS_CLUSTER)
-        return 0;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at); f->effort--)
-        if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
-    return 0;
-}
-/* A fence that other blocks see. */
-static int ptx__is_fence(const ptx__point *at) {
-    return at->says & PTX__SAYS_FENCE && !strstr(at->name, "proxy")
-           && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
-}
-static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
-    uint32_t which;
-    if (at->opaque || ptx__is_fence(at)) return at->opaque ? 0 : states & ~0x7fffu;
-    if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
-        which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-        return which ? states | 1u << which : states;
-    }
-    if (at->i == at->about[0]) return (states & 0x7fffu) << 15 | (states & 0x7fffu);
-    if (!at->report || at->op != PTX_LD || !(asked & PTX__M_GLOBAL & ~PTX__FAMILY)) return states;
-    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-    if (which && states >> (which + 15) & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm'))) {
-        ptx__note(
-            k, PTX_ADVICE_RACE, at->i,
-            "what other blocks stored may not be seen here: between the stores and the atomic at %s, which "
-            "is to tell of them, ptx_fence(k, PTX_ACQ_REL | PTX_GPU) is missing, or PTX_ACQ_REL | PTX_GPU "
-            "with it",
-            k->ins.at[at->about[0]].site);
-        at->done = 1;
-    }
-    return states;
-}
-/* The instruction, with no barrier before it. about: it */
-static int ptx__look_met(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* A load of what some block stores. about: 0 by anybody, before a fence; 1 by all, before they have met; the
-   parameters that are stored to */
-static int ptx__look_told(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    uint32_t which;
-    if (at->opaque || at->form->asked & PTX_ACQUIRE & ~PTX__FAMILY) return 1;
-    if (about[0] ? at->effect == PTX__EFFECT_BARRIER : ptx__is_fence(at)) return 1;
-    if (at->op != PTX_LD || at->form->asked & strong || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
-        return 0;
-    if (about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE) return 0;
-    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-    return which && about[1] >> which & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm')) ? 2 : 0;
-}
-static int ptx__look_told_of(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
-    return w && about[1] >> ptx__parameter_of(k, f, w) & 1 && !ptx__is_own(k, f, w) ? 2 : 0;
-}
-/* Whether a loop waits for what that place holds. */
-static int ptx__is_awaited(ptx_kernel *k, ptx__flow *f, const uint32_t *place) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
-        if (at.op == PTX_LD && at.form->asked & strong && ptx__same(ptx__in_slot(k, at.i, 'm'), place)
-            && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
-            return 1;
-    return 0;
-}
-/* The parameters that plain stores go to, a bit each. */
-static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
-    uint32_t stored = 0;
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
-        if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            stored |= 1u << ptx__parameter_of(k, f, ptx__in_slot(k, at.i, 'm'));
-    return stored & ~1u;
-}
-/* What one thread tells other blocks of, stored by all of its own: they meet before. */
-static void ptx__advise_told(ptx_kernel *k, ptx__flow *f, uint32_t tells) {
-    uint32_t about[2], which;
-    ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w = at.op == PTX_ST ? ptx__in_slot(k, at.i, 'm') : NULL;
-        if (!w || PTX__TAG(w[0]) != PTX__W_64 || ptx__parted(k, f, at.i) == PTX__CLASS_LANE
-            || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_LANE)
-            continue;
-        which = ptx__parameter_of(k, f, w);
-        about[0] = 0, about[1] = which ? 1u << which : 0;
-        if (!about[1] || !ptx__seek(k, f, tells, ptx__look_told_of, about)) continue;
-        about[0] = tells;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_met, about, PTX_ADVICE_RACE,
-            "one thread tells other blocks here of what all threads of its own store at %s, and "
-            "they may not have got there: a barrier of the block comes before");
-    }
-}
-/* Who has waited for a word of other blocks, and goes on to what they stored. */
-static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    uint32_t about[2];
-    ptx__point at;
-    about[1] = UINT32_MAX;
-    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
-        if (!(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            || !ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
-            continue;
-        if (about[1] == UINT32_MAX && (about[1] = ptx__stored_to(k, f)) == 0) return;
-        about[0] = 0;
-        if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
-                "the load at %s waits for other blocks, and orders nothing: what they stored may "
-                "not be seen here; PTX_ACQUIRE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | "
-                "PTX_GPU) behind the loop");
-        about[0] = 1;
-        if (ptx__parted_before(k, f, at.i) == PTX__CLASS_LANE)
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
-                "one thread waits for other blocks at %s, and all read here what those store: a "
-                "barrier of the block comes between");
-    }
-}
-/* A lock: taken in a loop by a swap from one number to another, and given back at the same place. about: its
-   address. */
-static int ptx__look_locked(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    (void)f;
-    if (at->opaque || ptx__is_fence(at) || ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 1;
-    return (at->op == PTX_LD || at->op == PTX_ST) && !(at->form->asked & strong)
-                   && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-               ? 2
-               : 0;
-}
-static int ptx__look_freed(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    (void)f;
-    if (at->opaque || ptx__is_fence(at)) return 1;
-    if (at->op == PTX_LD || !ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 0;
-    return at->form->asked & released || at->op == PTX_ATOMIC_CAS ? 1 : 2;
-}
-static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *taken) {
-    const uint32_t *place = ptx__in_slot(k, taken->i, 'm'), *w = k->words.at + taken->ins->words + 4, *x;
-    ptx_mods ordered = (PTX_ACQUIRE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    uint64_t number[2];
-    uint32_t freed = 0;
-    ptx__point at;
-    if (!place || !(taken->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || k->function) return;
-    if (!ptx__number(k, f, w, number)) return;
-    w = ptx__behind(w);
-    if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
-        || f->effort <= 8192 || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
-        return;
-    ptx__spend(f, 2 * k->ins.count, 8);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.opaque) return;
-        x = at.i == taken->i || at.op == PTX_LD ? NULL : ptx__in_slot(k, at.i, 'm');
-        if (x
-            && (ptx__same(x, place)
-                || (ptx__parameter_of(k, f, x)
-                    && ptx__parameter_of(k, f, x) == ptx__parameter_of(k, f, place))))
-            freed = at.i + 1;
-    }
-    if (!freed) return; /* not to be taken again, it may be */
-    if (!(taken->form->asked & ordered))
-        ptx__seek_and_note(
-            k, f, taken->i, ptx__look_locked, place, PTX_ADVICE_RACE,
-            "the lock taken at %s orders nothing, and what the last owner stored may not be seen "
-            "here: ptx_fence(k, PTX_ACQ_REL | PTX_GPU) behind it, or PTX_ACQUIRE | PTX_GPU with it");
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
-        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-            && ptx__comes_first(f, taken->i, at.i) && !ptx__same(ptx__in_slot(k, at.i, 'm'), place))
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_freed, place, PTX_ADVICE_RACE,
-                "the lock is given back here before others see what is stored at %s under it: "
-                "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
-}
-/* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in.
-   */
-static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place,
-                              uint32_t i, int depth) {
-    const uint32_t *w;
-    ptx__point at;
-    if (depth > 4 || !ptx__made_by(k, f, word, &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return 0;
-    if (at.op == PTX_LD) return ptx__same(ptx__in_slot(k, at.i, 'm'), place);
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && ptx__loaded_before(k, f, *w, place, i, depth + 1)) return 1;
-    return 0;
-}
-/* A swap that is tried again and again: for what there was before the loop, or with what is made of that. */
-static void ptx__advise_swap(ptx_kernel *k, ptx__flow *f, const ptx__point *swap) {
-    const uint32_t *place = ptx__in_slot(k, swap->i, 'm'), *w, *with;
-    const uint32_t result = k->words.at[swap->ins->words], b = ptx__block_of(f, swap->i);
-    const uint32_t guard = f->block[b].guard;
-    ptx__point test, again;
-    if (!place || !guard || swap->ins->results != 1 || f->effort <= 8192
-        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), &test) || test.op != PTX_SETP)
-        return;
-    w = ptx__behind(swap->w), with = ptx__behind(w);
-    if (with >= swap->end || test.end - test.w != 2
-        || !((test.w[0] == result && test.w[1] == *w) || (test.w[1] == result && test.w[0] == *w))
-        || !ptx__seek(k, f, swap->i, ptx__look_for, &swap->i))
-        return;
-    if (ptx__loaded_before(k, f, *w, place, swap->i, 3))
-        ptx__note(
-            k, PTX_ADVICE_IDLE, swap->i,
-            "each round expects here what was there before the loop: once another thread has changed it "
-            "the swap never succeeds; what it returns is to be expected in the next round");
-    else if (ptx__made_by(k, f, *w, &again) && ptx__loaded_before(k, f, *with, place, swap->i, 0))
-        ptx__note(
-            k, PTX_ADVICE_RACE, swap->i,
-            "what is stored here is made of what was there before the loop: what other threads have done "
-            "to it since is lost; make it anew in each round, of what is expected");
-}
-/* What one stores, and then tells others of by a store to a place that these wait for. about: that store */
-static int ptx__look_tells(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    return at->opaque || ptx__is_fence(at) || (at->form->asked >> 63 && at->form->asked & released);
-}
-static void ptx__advise_flags(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods global = PTX__M_GLOBAL & ~PTX__FAMILY, released = PTX_RELEASE & ~PTX__FAMILY;
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    uint32_t waited, about[1];
-    ptx__point wait, tell, at, load;
-    for (wait.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &wait, PTX_LD, PTX_LD);) {
-        const uint32_t *flag = ptx__in_slot(k, wait.i, 'm'), *w;
-        if (!(wait.form->asked & global) || !(wait.form->asked & strong)
-            || !ptx__spins(k, f, ptx__block_of(f, wait.i), wait.i))
-            continue;
-        for (tell.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &tell, PTX_ST, PTX_ST);) {
-            if (!ptx__same(ptx__in_slot(k, tell.i, 'm'), flag) || tell.form->asked & released) continue;
-            about[0] = tell.i;
-            for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
-                w = ptx__in_slot(k, at.i, 'm');
-                waited = at.form->asked & global ? ptx__parameter_of(k, f, w) : 0;
-                if (!waited || waited == ptx__parameter_of(k, f, flag)) continue;
-                for (load.i = wait.i; ptx__next_op(k, &load, PTX_LD, PTX_LD);)
-                    if (ptx__comes_first(f, wait.i, load.i)
-                        && ptx__parameter_of(k, f, ptx__in_slot(k, load.i, 'm')) == waited)
-                        break;
-                ptx__spend(f, k->ins.count, 4);
-                if (load.i >= k->ins.count || !ptx__seek(k, f, at.i, ptx__look_tells, about)) continue;
-                ptx__note(
-                    k, PTX_ADVICE_RACE, tell.i,
-                    "this store tells others of what is stored at %s, and orders nothing: they may see it "
-                    "first; PTX_RELEASE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | PTX_GPU) before",
-                    at.ins->site);
-            }
-        }
-    }
-}
-static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    uint32_t about[1];
-    const uint32_t *w;
-    ptx__point at;
-    if (k->function) return;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ATOMIC, PTX_RED);) {
-        if (at.form->asked & released
-            || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
-            continue;
-        w = ptx__in_slot(k, at.i, 'm');
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER
-            || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
-            continue; /* one a block, and once: not a queue */
-        if (at.op == PTX_RED && !ptx__is_awaited(k, f, w)) continue;
-        about[0] = at.i;
-        ptx__advise_told(k, f, at.i);
-        f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;
-        ptx__follow(k, f, 0, ptx__tickets_rule, 0, about);
-    }
-}
-
-/* Local and shared arrays that are loaded from, or counted up, and that nothing fills. Of each register, the
-   array that its address is in; one that goes anywhere else may be filled there. */
-#define PTX__HOMES 64
-static int ptx__passes_address(unsigned op) {
-    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
-           || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
-}
-/* An array of a block that is declared, filled by stores whose places are known alone, and as large as what
-   is loaded of it: whether some of that is never stored. */
-#define PTX__CELLS (PTX__SHARED_MOST / 4)
-static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
-    const ptx__symbol *s = &k->shared.at[array];
-    const uint32_t bytes = s->count * ptx_type_bytes((ptx_type)s->type), every = array + 1;
-    uint32_t filled[PTX__CELLS / 32], pass, t, n, end, highest = 0, lost = 0, by = 0, cell = 0;
-    ptx__point at;
-    if (!k->need[0] || !bytes || bytes > PTX__SHARED_MOST || f->effort < PTX__EFFORT / 2) return;
-    memset(filled, 0, sizeof filled);
-    ptx__spend(f, k->ins.count, 4);
-    for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
-            const ptx__places *p;
-            if ((at.op == PTX_LD) != (pass == 1)
-                || ptx__array_at(k, f, ptx__shared_operand(k, at.ins)) != every)
-                continue;
-            p = ptx__places_of(k, f, at.i);
-            if (!p->known && !pass) return;
-            for (t = 0; p->known && t < p->threads; t++) {
-                const uint32_t from = (uint32_t)p->at[t];
-                if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < 0 || from + p->bytes > bytes) continue;
-                end = from + p->bytes;
-                if (pass && end > highest) highest = end;
-                for (n = from / 4; 4 * n < end; n++)
-                    if (!pass)
-                        filled[n / 32] |= 1u << n % 32;
-                    else if (!lost && !(filled[n / 32] >> n % 32 & 1))
-                        lost = at.i + 1, by = t, cell = 4 * n;
-            }
-        }
-    if (lost && highest >= bytes - bytes / 16)
-        ptx__note(k, PTX_ADVICE_UNWRITTEN, lost - 1,
-                  "thread %u reads byte %u of '%.80s' here, which no thread of the block stores: shared "
-                  "memory holds "
-                  "anything at the start",
-                  by, cell, k->m->names.at + s->name);
-}
-/* Whether what is loaded goes into a sum that is stored there again. */
-static int ptx__counts_up(const ptx_kernel *k, const ptx__flow *f, uint32_t load) {
-    ptx__point at;
-    for (at.i = load; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
-        int budget = 50;
-        if (at.ins->count == 4 && ptx__same(ptx__in_slot(k, at.i, 'm'), ptx__in_slot(k, load, 'm')))
-            return ptx__made_of(k, f, at.w[3], k->words.at[k->ins.at[load].words], 0, &budget);
-    }
-    return 0;
-}
-static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
-    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
-    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2, n;
-    uint32_t
-        early[PTX__HOMES]; /* the first load, + 1, as long as it comes before every store; 0: one does not */
-    ptx__point at;
-    if (k->function || !(k->locals.count | k->shared.count)) return;
-    for (i = 0; i < registers; i++) home[i] = 0;
-    memset(read, 0, sizeof read);
-    memset(filled, 0, sizeof filled);
-    memset(counted, 0, sizeof counted);
-    memset(early, 0, sizeof early);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
-        uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
-                            ? ptx__slot(f, *w)
-                            : UINT32_MAX;
-        int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
-        if (at.opaque) own = 0; /* it may know the names of shared arrays */
-        for (w += at.ins->results; w < end; w++) {
-            uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
-            if (PTX__IS_NUMBER(word)) {
-                w += 2;
-                continue;
-            }
-            if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
-            which = PTX__INDEX(word);
-            if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED)
-                || which >= PTX__HOMES / 2)
-                continue;
-            if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
-            if (memory && (at.effect == PTX__EFFECT_READ || at.op == PTX_LD)) {
-                if (!read[which] && !filled[which] && !at.ins->guard) early[which] = at.i + 1;
-                read[which] = read[which] ? read[which] : at.i + 1;
-            } else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
-                counted[which] = at.i + 1;
-            else if (!memory && passes && (!home[made] || home[made] == word))
-                home[made] = word;
-            else {
-                filled[which] |= memory && at.op == PTX_ST ? 1u : 2u;
-                if (filled[which] > 1 || counted[which] || !early[which]
-                    || !ptx__comes_first(f, early[which] - 1, at.i))
-                    early[which] = 0;
-            }
-        }
-    }
-    for (n = 0; n < PTX__HOMES; n++) {
-        if (!read[n] || filled[n] != 1 || counted[n] || (n >= PTX__HOMES / 2 && !own)) continue;
-        if (early[n] && ptx__counts_up(k, f, early[n] - 1))
-            ptx__note(
-                k, PTX_ADVICE_UNWRITTEN, early[n] - 1,
-                "'%.80s' is read here before anything is written to it: it holds anything at the start",
-                k->m->names.at
-                    + (n < PTX__HOMES / 2 ? k->locals.at[n].name : k->shared.at[n - PTX__HOMES / 2].name));
-        else if (n >= PTX__HOMES / 2)
-            ptx__advise_cells(k, f, n - PTX__HOMES / 2);
-    }
-    for (i = 0; i < PTX__HOMES / 2; i++)
-        if (read[i] && !filled[i])
-            ptx__note(k, PTX_ADVICE_UNWRITTEN, read[i] - 1,
-                      "nothing in this kernel writes to '%.80s', and a thread's memory holds anything at the "
-                      "start",
-                      k->m->names.at + k->locals.at[i].name);
-    for (; own && i < PTX__HOMES; i++)
-        if (read[i] && !filled[i])
-            ptx__note(k, PTX_ADVICE_UNWRITTEN, (counted[i] ? counted[i] : read[i]) - 1,
-                      counted[i]
-                          ? "'%.80s' is counted up here, and nothing in this kernel sets it to zero before: "
-                            "shared memory holds anything at the start"
-                          : "nothing in this kernel writes to '%.80s', and shared memory holds anything at "
-                            "the start",
-                      k->m->names.at + k->shared.at[i - PTX__HOMES / 2].name);
-}
-
-/* Variables that are set and that nothing reads. */
-static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
-    uint32_t slot, r;
-    ptx__point at;
-    ptx__mark_used(k, f);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        for (r = 0; at.form->row->sig[0] == '!' && r < at.ins->results; r++) {
-            uint32_t word = k->words.at[at.ins->words + r];
-            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[ptx__slot(f, word)] = 1;
-        }
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_MOV, PTX_MOV);) {
-        uint32_t word = k->words.at[at.ins->words];
-        if (at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
-        slot = ptx__slot(f, word);
-        if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
-            ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
-                      k->ins.at[f->def[slot] - 1].site);
-    }
-}
-
-/* A lock that is given back by an ordinary store. about: its address */
-static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_RELEASE) & ~PTX__FAMILY;
-    if (at->opaque) return 1;
-    if (at->effect == PTX__EFFECT_BARRIER && ptx__array_of(k, f, about[0], 0)) return 1; /* all have been */
-    return at->op == PTX_ST && !(at->form->asked & strong) && ptx__same(ptx__in_slot(k, at->i, 'm'), about)
-               ? 2
-               : 0;
-}
-
-/* Whether a number is that of the blocks, plus or minus a number. */
-static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
-    ptx__point at;
-    if (PTX__TAG(word) == PTX__W_SPECIAL)
-        return PTX__INDEX(word) >= PTX_NCTAID_X && PTX__INDEX(word) <= PTX_NCTAID_Z;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 3 || !f->def[slot] || f->sets[slot]) return 0;
-    if (!ptx__see(k, f->def[slot] - 1, &at) || (at.op != PTX_MOV && at.op != PTX_SUB && at.op != PTX_ADD))
-        return 0;
-    return ptx__counts_blocks(k, f, k->words.at[at.ins->words + 1], depth + 1);
-}
-/* A count of all threads that is compared with the number of blocks. */
-static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *compare) {
-    const uint32_t *w = compare->w, *x;
-    uint32_t side, slot;
-    uint64_t by;
-    ptx__point at, blocks;
-    if (compare->ins->count != compare->ins->results + 2u) return;
-    for (side = 0; side < 2; side++) {
-        slot = PTX__TAG(w[side]) == PTX__W_32 ? ptx__slot(f, w[side]) : 0;
-        if (PTX__TAG(w[side]) != PTX__W_32 || !f->def[slot] || f->sets[slot]
-            || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_ATOMIC
-            || !ptx__counts_blocks(k, f, w[!side], 0))
-            continue;
-        x = k->words.at + at.ins->words + 4;
-        if (!strstr(at.name, "atom") || !ptx__number(k, f, x, &by) || by != 1) continue;
-        if (strncmp(k->m->chars.at + compare->form->text, "setp.eq", 7) == 0
-            && ptx__made_by(k, f, w[!side], &blocks) && blocks.op == PTX_MOV
-            && at.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(*blocks.w) == PTX__W_SPECIAL)
-            ptx__note(k, PTX_ADVICE_ORDER, compare->i,
-                      "the last block to count, at %s, finds one less than there are blocks, and this "
-                      "compares with "
-                      "their number",
-                      at.ins->site);
-        if (ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
-            ptx__note(
-                k, PTX_ADVICE_ORDER, compare->i,
-                "all threads count at %s, and this compares with the number of blocks: let one thread of "
-                "each block count",
-                at.ins->site);
-    }
-}
-/* Stores before the kernel has waited for the one before it, and a wait of some threads for all. */
-static int ptx__look_loaded(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)about;
-    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
-    return at->op == PTX_LD && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-                   && ptx__parted(k, f, at->i) < PTX__CLASS_GROUP
-               ? 2
-               : 0;
-}
-static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
-    ptx__point wait, at;
-    for (wait.i = PTX__BEGIN; ptx__next_op(k, &wait, PTX_GRIDDEPCONTROL_WAIT, PTX_GRIDDEPCONTROL_WAIT);) {
-        if (ptx__parted(k, f, wait.i) >= PTX__CLASS_WARP)
-            ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
-                               "not all have waited for the kernel before, at %s, and all load here: let all "
-                               "wait, or put a barrier of the block behind it");
-        if (f->effort <= 8192) return;
-        ptx__spend(f, k->ins.count, 4);
-        for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
-            if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-                && ptx__comes_first(f, at.i, wait.i))
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, at.i,
-                    "the kernel before may still be reading what is written here: the wait for it, at %s, "
-                    "comes first",
-                    wait.ins->site);
-    }
-}
-
-/* -- numbers --
-   What an instruction makes of numbers that are known, or of bits that are another format's. */
-
-/* The least that a count can be. */
-static uint32_t ptx__at_least(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint64_t number;
-    ptx__point made, of;
-    if (ptx__number(k, f, w, &number)) return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
-    if (!ptx__made_by(k, f, *w, &made) || made.ins->count != 5 || PTX__TAG(made.w[1]) != PTX__W_UNSIGNED)
-        return 0;
-    if (made.op == PTX_OR) return made.w[2];
-    if (made.op != PTX_ADD || !ptx__made_by(k, f, *made.w, &of)) return 0;
-    return ptx__at_most(k, f, &of) <= UINT32_MAX - made.w[2] ? made.w[2] : 0;
-}
-/* Whether an operand is a float that is known. */
-static int ptx__is_float(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, double *value) {
-    ptx__point made;
-    uint64_t bits;
-    float small;
-    if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &made) && made.op == PTX_MOV) w = made.w;
-    if (PTX__TAG(*w) != PTX__W_F32 && PTX__TAG(*w) != PTX__W_F64) return 0;
-    bits = w[1] | (uint64_t)w[2] << 32;
-    memcpy(value, &bits, sizeof *value);
-    memcpy(&small, &w[1], sizeof small);
-    if (PTX__TAG(*w) == PTX__W_F32) *value = small;
-    return *value - *value == 0; /* no infinity: that is meant */
-}
-/* The largest number of a type, as far as one that is rounded to it is not made infinite or cut off. */
-static double ptx__largest(unsigned type) {
-    const ptx__type_fact *fact = ptx__fact(type);
-    static const struct {
-        uint8_t type;
-        double most;
-    } floats[] = {{PTX_F16, 65520},     {PTX_F16X2, 65520},   {PTX_BF16, 3.3961775292304957e38},
-                  {PTX_BF16X2, 3.3961775292304957e38},        {PTX_F32, 3.4028235677973366e38},
-                  {PTX_TF32, 3.4028235677973366e38},          {PTX_E4M3X2, 464},
-                  {PTX_E5M2X2, 61440},  {PTX_E2M1X2, 7},      {PTX_E2M3X2, 7.75},
-                  {PTX_E3M2X2, 30}};
-    size_t i;
-    for (i = 0; i < sizeof floats / sizeof *floats; i++)
-        if (floats[i].type == type) return floats[i].most;
-    if (fact->kind != 'u' && fact->kind != 's') return 0;
-    return (double)((uint64_t)1 << (fact->bits - 1)) * (fact->kind == 'u' ? 2 : 1);
-}
-static void ptx__advise_conversion(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *w) {
-    const unsigned type = (unsigned)(at->form->key >> 16 & 0xff),
-                   from = (unsigned)(at->form->key >> 24 & 0xff);
-    const char kind = ptx__fact(type)->kind, source = ptx__fact(from)->kind;
-    double value = 0, most = ptx__largest(type);
-    uint64_t number;
-    if (at->form->asked & PTX_SAT & ~PTX__FAMILY || most == 0) return;
-    if (source == 'u' || source == 's') {
-        if (kind == 'u' || kind == 's' || !ptx__number(k, f, w, &number)) return; /* cut off: is meant */
-        value = source == 's' ? (double)(int64_t)number : (double)number;
-    } else if (!ptx__is_float(k, f, w, &value))
-        return;
-    if (kind == 'u' ? value <= -1 || value >= most : value >= most || -value > most)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%g does not fit %s: it is %s", value, ptx__fact(type)->name,
-                  kind == 'u' || kind == 's' || kind == 'x' ? "cut off" : "made infinite");
-}
-
-static int ptx__calculates(unsigned op) {
-    return op == PTX_CVT || op == PTX_CVT_PAIR
-           || (op >= PTX_ADD && op <= PTX_TANH && (op < PTX_ABS || op > PTX_MAX));
-}
-/* Arithmetic of floats on the bits of what is none, or of another format. */
-static void ptx__advise_formats(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const int converts = at->op == PTX_CVT || at->op == PTX_CVT_PAIR;
-    const unsigned src = (unsigned)(at->form->key >> 24 & 0xff),
-                   reads = converts ? src : (unsigned)(at->form->key >> 16 & 0xff);
-    const ptx__type_fact *fact = ptx__fact(reads);
-    const uint32_t *w;
-    ptx__point made;
-    if (!ptx__calculates(at->op) || (src && !converts) || !strchr("fh", fact->kind)) return;
-    for (w = at->w; w < at->end; w = ptx__behind(w)) {
-        unsigned type;
-        int integer;
-        if (!ptx__made_by(k, f, *w, &made)) continue;
-        type = (unsigned)(made.form->key >> 16 & 0xff);
-        integer = strchr("us", ptx__fact(type)->kind) != NULL;
-        if (made.op == PTX_POPC || made.op == PTX_CLZ
-            || (made.ins->count == 2 && PTX__TAG(*made.w) == PTX__W_SPECIAL))
-            integer = 2;
-        else if (made.op == PTX_CVT || made.op == PTX_REM)
-            integer *= 2;
-        else if (made.op == PTX_LD && (type == PTX_U8 || type == PTX_S8) && fact->bits == 32)
-            integer = 2;
-        if (integer == 2)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                      "this reads the bits of the integer made at %s as a float of type %s: ptx_cvt makes "
-                      "one of its number",
-                      made.ins->site, fact->name);
-        else if (ptx__calculates(made.op) && strchr("fh", ptx__fact(type)->kind) && type != reads
-                 && ptx__fact(type)->bits == fact->bits && type != PTX_TF32 && reads != PTX_TF32
-                 && !(type == PTX_BF16X2 && reads == PTX_F32))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                      "this reads the bits of the %s made at %s as %s: ptx_cvt converts",
-                      ptx__fact(type)->name, made.ins->site, fact->name);
-    }
-}
-
-/* Whether a reduction by that number changes nothing. */
-static int ptx__changes_nothing(const ptx__point *at, uint64_t number) {
-    const ptx__type_fact *fact = ptx__fact((unsigned)(at->form->key >> 16 & 0xff));
-    const ptx_mods what = at->form->asked & ~PTX__FAMILY;
-    const uint64_t all = fact->bits == 64 ? UINT64_MAX : UINT32_MAX;
-    if (what & (PTX_ATOM_ADD | PTX_ATOM_OR | PTX_ATOM_XOR) & ~PTX__FAMILY) return !number;
-    if (what & PTX_ATOM_MAX & ~PTX__FAMILY) return !number && fact->kind == 'u';
-    if (what & PTX_ATOM_MIN & ~PTX__FAMILY) return number == all && fact->kind == 'u';
-    return what & PTX_ATOM_AND & ~PTX__FAMILY && (number & all) == all;
-}
-
-static void ptx__advise_number(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const unsigned type = (unsigned)(at->form->key >> 16 & 0xff);
-    const ptx__type_fact *fact = ptx__fact(type);
-    const uint32_t *o[4] = {NULL, NULL, NULL, NULL}, *w;
-    const char *what = NULL;
-    uint64_t number = 1, length = 0;
-    unsigned n = 0, j;
-    double value = 1;
-    ptx__point made;
-    for (w = at->w; w < at->end; w = ptx__behind(w)) {
-        if (PTX__TAG(*w) == PTX__W_VECTOR) return;
-        if ((PTX__TAG(*w) == PTX__W_F32 || PTX__TAG(*w) == PTX__W_HEX16) && w[2])
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "a number that is not 0 becomes 0 here, in %s",
-                      PTX__TAG(*w) == PTX__W_F32 ? "f32" : "16 bits");
-        if (PTX__TAG(*w) == PTX__W_F32 && at->form->asked & PTX_FTZ & ~PTX__FAMILY && w[1] << 1
-            && !(w[1] & 0x7f800000u))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "this number is taken for 0, by .ftz");
-        if (n < 4) o[n++] = w;
-    }
-    switch (at->op) {
-    case PTX_SHL:
-    case PTX_SHR:
-        number = ptx__at_least(k, f, o[1]);
-        if (number >= fact->bits)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                      "this shifts by %llu or more, and %s has %u bits: none of them is left",
-                      (unsigned long long)number, fact->name, fact->bits);
-        break;
-    case PTX_BFE:
-    case PTX_BFI:
-        j = at->op == PTX_BFI;
-        if (!ptx__number(k, f, o[j + 2], &length)) break;
-        if (!length)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "a field of 0 bits: %s",
-                      j ? "nothing is put in" : "this makes 0");
-        else if (ptx__number(k, f, o[j + 1], &number) && number + length > fact->bits)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "bits %llu to %llu, and %s has %u",
-                      (unsigned long long)number, (unsigned long long)(number + length - 1), fact->name,
-                      fact->bits);
-        break;
-    case PTX_DIV:
-    case PTX_REM:
-        if (fact->kind == 'f')
-            number = !ptx__is_float(k, f, o[1], &value) || value != 0;
-        else if (!ptx__number(k, f, o[1], &number) && ptx__made_by(k, f, *o[1], &made))
-            number = ptx__at_most(k, f, &made);
-        if (!number) ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the divisor is 0, whatever happens");
-        break;
-    case PTX_LOP3:
-        if (n < 4 || !ptx__number(k, f, o[3], &number)) break;
-        for (j = 0; j < 3; j++) {
-            static const unsigned kept[] = {0x0f, 0x33, 0x55}; /* rows of the table where it is 0 */
-            if (((number >> (4 >> j)) & kept[j]) == (number & kept[j]) && PTX__TAG(*o[j]) < PTX__CLASSES
-                && *o[j] != *o[(j + 1) % 3] && *o[j] != *o[(j + 2) % 3])
-                ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the table 0x%02x leaves out operand %u",
-                          (unsigned)number, j + 1);
-        }
-        break;
-    case PTX_SELP:
-        if (*o[0] == *o[1] && (!PTX__IS_NUMBER(*o[0]) || !memcmp(o[0], o[1], 3 * sizeof **o)))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "both choices are the same");
-        break;
-    case PTX_PRMT:
-        if (ptx__number(k, f, o[2], &number) && (number == 0x3210 || number == 0x7654))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the selector 0x%04x copies operand %u as it is",
-                      (unsigned)number, number == 0x3210 ? 1u : 2u);
-        break;
-    case PTX_CVT_PAIR:
-        if (n == 2) ptx__advise_conversion(k, f, at, o[1]); /* and the other, as for cvt */
-        ptx__advise_conversion(k, f, at, o[0]);
-        break;
-    case PTX_CVT: ptx__advise_conversion(k, f, at, o[0]); break;
-    case PTX_SQRT:
-    case PTX_RSQRT:
-    case PTX_LG2:
-        if (ptx__is_float(k, f, o[0], &value) && value < 0)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%s of %g is NaN", at->name, value);
-        break;
-    case PTX_ATOMIC:
-    case PTX_RED:
-    case PTX_RED_BITS:
-        if (n < 2) break;
-        if (at->form->asked & (PTX_ATOM_INC | PTX_ATOM_DEC) & ~PTX__FAMILY)
-            what = ptx__number(k, f, o[1], &number) && !number ? "with the limit 0 this only ever stores 0"
-                                                               : NULL;
-        else if (at->op != PTX_ATOMIC && ptx__number(k, f, o[1], &number) && ptx__changes_nothing(at, number))
-            what = "this changes nothing in memory";
-        else if (strchr("us", fact->kind) && at->form->asked & PTX_ATOM_ADD & ~PTX__FAMILY
-                 && ptx__made_by(k, f, *o[1], &made) && (made.op == PTX_LD || ptx__calculates(made.op))
-                 && strchr("fh", ptx__fact((unsigned)(made.form->key >> 16 & 0xff))->kind))
-            what = "this adds the bits of a float as if they were an integer";
-        if (what) ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%s", what);
-        break;
-    default: break;
-    }
-}
-/* Whether what makes an address widens, without its sign, an index that is some less than %tid.x or %laneid:
-   *of is where the index is made. */
-static int ptx__wraps(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made, ptx__point *of) {
-    ptx__point index;
-    uint64_t number;
-    const uint32_t *w = made->w;
-    if (made->op == PTX_ADD) /* the sum of two registers, of which one is widened */
-        for (; w < made->end; w = ptx__behind(w))
-            if (ptx__made_by(k, f, *w, of) && of->op == PTX_CVT && (of->form->key >> 24 & 0xff) == PTX_U32
-                && ptx__wraps(k, f, of, &index))
-                return *of = index, 1;
-    if (made->op != PTX_CVT) return 0; /* of mad.wide: ptx__advise_edge */
-    return ptx__made_by(k, f, *made->w, of) && of->op == PTX_SUB && ptx__number(k, f, of->w + 1, &number)
-           && number && ptx__made_by(k, f, *of->w, &index) && index.ins->count == 2
-           && (*index.w == PTX__WORD(PTX__W_SPECIAL, PTX_TID_X)
-               || *index.w == PTX__WORD(PTX__W_SPECIAL, PTX_LANEID));
-}
-/* Addresses of 64 bits that are numbers, were cut to 32, wrap for the first thread, or lead out of the array
-   that they were made generic of. */
-static void ptx__advise_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = ptx__in_slot(k, at->i, 'm');
-    const uint64_t far = at->form->asked >> 63 ? at->form->asked & PTX__SPACE & ~PTX__M_GLOBAL : 0;
-    ptx__point made, of;
-    ptx__known v;
-    uint32_t align, bytes, has;
-    uint64_t number;
-    int budget = 24;
-    if (!w || PTX__TAG(*w) != PTX__W_64 || far & ~PTX__FAMILY || !ptx__made_by(k, f, *w, &made)) return;
-    if (ptx__number(k, f, w, &number) && number < 65536)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the address is the number %llu: no memory is there",
-                  (unsigned long long)number);
-    else if (made.op == PTX_CVT && ptx__fact((unsigned)(made.form->key >> 24 & 0xff))->bits == 32)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                  "the address is a number of 32 bits, converted at %s: addresses have 64", made.ins->site);
-    else if (ptx__wraps(k, f, &made, &of) && ptx__parted(k, f, at->i) <= PTX__CLASS_BLOCK)
-        ptx__note(k, PTX_ADVICE_BEYOND, at->i,
-                  "the index made at %s is below 0 for the first threads, and without a sign that is 2^32 "
-                  "elements on: ptx_as(index, PTX_S32)",
-                  of.ins->site);
-    if (made.op != PTX_CVTA) return;
-    ptx__extent(k, at->ins, 'm', &align, &bytes);
-    if (ptx__made_by(k, f, *made.w, &of) && of.op == PTX_MOV && PTX__TAG(*of.w) == PTX__W_PARAM) {
-        v = ptx__known_nothing;
-        has = k->params.at[PTX__INDEX(*of.w)].count;
-    } else {
-        v = ptx__know(k, f, ptx__made_by(k, f, *made.w, &of) && of.op == PTX_CVT ? of.w : made.w, &budget);
-        if (v.step || (PTX__TAG(v.symbol) != PTX__W_SHARED && PTX__TAG(v.symbol) != PTX__W_LOCAL)) return;
-        if (PTX__TAG(v.symbol) == PTX__W_LOCAL) has = k->locals.at[PTX__INDEX(v.symbol)].count;
-        else {
-            const ptx__symbol *s = &k->shared.at[PTX__INDEX(v.symbol)];
-            has = s->count ? s->count * ptx_type_bytes((ptx_type)s->type) : PTX__DYNAMIC_MOST;
-        }
-    }
-    v.offset += (int32_t)w[1];
-    if (v.offset < 0 || v.offset + (int64_t)bytes > (int64_t)has)
-        ptx__note(k, PTX_ADVICE_BEYOND, at->i, "bytes %lld to %lld of what has %u", (long long)v.offset,
-                  (long long)v.offset + (int64_t)bytes - 1, has);
-}
-static void ptx__advise_numbers(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.opaque) continue;
-        ptx__advise_number(k, f, &at);
-        ptx__advise_formats(k, f, &at);
-        if (at.form->reach) ptx__advise_place(k, f, &at);
-    }
-}
-
-/* A load whose value counts only where its index is less than something, and that is done where it is not. */
-static void ptx__advise_select(ptx_kernel *k, ptx__flow *f, const ptx__point *select) {
-    const uint32_t *x = select->w, *w;
-    uint32_t b, chosen, other;
-    ptx__point load, address, test;
-    if (!ptx__made_by(k, f, *x, &load) || load.op != PTX_LD || load.ins->guard
-        || !(load.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || load.w + 1 >= load.end)
-        return;
-    w = ptx__in_slot(k, load.i, 'm');
-    if (!w || !ptx__made_by(k, f, *w, &address) || address.op != PTX_MAD || PTX__TAG(*address.w) != PTX__W_32
-        || ptx__class_of(f, *w) != PTX__CLASS_LANE)
-        return;
-    other = PTX__INDEX(select->end[-1]);
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, other), &test) || test.op != PTX_SETP
-        || *test.w != *address.w || test.form->operands[2]
-        || strncmp(k->m->chars.at + test.form->text, "setp.lt", 7) != 0
-        || PTX__TAG(select->end[-1]) != PTX__W_PRED || PTX__IS_NUMBER(test.w[1]))
-        return;
-    for (b = ptx__block_of(f, load.i); b; b = f->block[b].idom) /* other conditions may be on it */
-        if ((chosen = ptx__chosen_for(k, f, b)) != 0
-            && ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &test) && *test.w == *address.w)
-            return;
-    ptx__note(k, PTX_ADVICE_BEYOND, load.i,
-              "this loads whether its index is less, as it must be at %s, or not: ptx_ld_if loads only then",
-              select->ins->site);
-}
-/* The greater of what is no greater than a number and of a number above that, or the like. */
-static void ptx__advise_clamp(ptx_kernel *k, ptx__flow *f, const ptx__point *outer) {
-    const unsigned type = (unsigned)(outer->form->key >> 16 & 0xff);
-    const char kind = ptx__fact(type)->kind;
-    uint64_t v[2];
-    int above;
-    ptx__point inner;
-    if (outer->end - outer->w != 4 || !PTX__IS_NUMBER(outer->w[1]) || !ptx__made_by(k, f, *outer->w, &inner)
-        || inner.op != (outer->op == PTX_MIN ? PTX_MAX : PTX_MIN) || inner.ins->guard
-        || inner.form->key >> 16 != outer->form->key >> 16 || inner.end - inner.w != 4
-        || PTX__TAG(inner.w[1]) != PTX__TAG(outer->w[1]) || !strchr("usf", kind))
-        return;
-    v[0] = outer->w[2] | (uint64_t)outer->w[3] << 32, v[1] = inner.w[2] | (uint64_t)inner.w[3] << 32;
-    if (kind == 'f') {
-        float x[2];
-        if (PTX__TAG(outer->w[1]) != PTX__W_F32) return;
-        memcpy(&x[0], &outer->w[2], sizeof x[0]), memcpy(&x[1], &inner.w[2], sizeof x[1]);
-        above = x[0] > x[1] ? 1 : x[0] < x[1] ? -1 : 0;
-    } else
-        above = v[0] == v[1] ? 0 : (kind == 's' ? (int64_t)v[0] > (int64_t)v[1] : v[0] > v[1]) ? 1 : -1;
-    if (above == (outer->op == PTX_MAX ? 1 : -1))
-        ptx__note(k, PTX_ADVICE_IDLE, outer->i,
-                  "this is always the number here, by the one at %s: the two ends of a range are the wrong "
-                  "way round",
-                  inner.ins->site);
-}
-static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
-    const uint32_t *place;
-    uint32_t lane;
-    ptx__point at;
-    ptx__advise_unwritten(k, f);
-    ptx__advise_unread(k, f);
-    ptx__advise_unending(k, f);
-    ptx__advise_tickets(k, f);
-    ptx__advise_waited(k, f);
-    ptx__advise_flags(k, f);
-    ptx__advise_dependents(k, f);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *end = at.end;
-        int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
-        if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
-        if (at.op == PTX_SELP) ptx__advise_select(k, f, &at);
-        if (at.op == PTX_MIN || at.op == PTX_MAX) ptx__advise_clamp(k, f, &at);
-        if (always)
-            ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
-                      always == 1 ? "never" : "always");
-        if (at.form->asked >> 63 && at.form->asked & PTX_CTA & ~PTX__FAMILY
-            && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            ptx__advise_scope(k, f, &at);
-        if (at.op == PTX_ATOMIC_CAS) ptx__advise_lock(k, f, &at);
-        if (at.op == PTX_ATOMIC_CAS) ptx__advise_swap(k, f, &at);
-        if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
-                "an ordinary store to what the atomic at %s takes: others may see it before what "
-                "was stored under the lock; PTX_RELEASE with a scope, or PTX_ATOM_EXCH behind "
-                "ptx_fence, gives it back");
-        if (at.op == PTX_LD && !(at.form->asked & strong) && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
-            ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      "this loop waits for what another thread writes, and an ordinary load may be done once "
-                      "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
-        if (!(at.says & PTX__SAYS(SHUFFLE)) || at.ins->count < at.ins->results + 10u
-            || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
-            || at.name[10] == 'i')
-            continue;
-        for (lane = 0; lane < 32; lane++)
-            if (ptx__shuffle_source(at.name + 10, lane, end[-8], end[-5]) != lane) break;
-        if (lane == 32 || (at.name[10] == 'b' && end[-8] & end[-5] >> 8 & 31))
-            ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      lane < 32 ? "the clamp cuts the warp into segments, and this butterfly crosses their "
-                                  "bounds: half of the lanes get their own value"
-                                : "every lane gets its own value from this shuffle: the last operand is 31 "
-                                  "for down, bfly and idx in the whole warp, and 0 for up");
-    }
-}
-
-/* -- stores that meet -- */
-
-/* about: the store; 1 where what it stores is the same for all and another store of that is no matter */
-static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__ins *store = &k->ins.at[about[0]];
-    const uint32_t *x, *y;
-    int met;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)) return 1;
-    if (at->effect != PTX__EFFECT_WRITE || at->i == about[0]) return 0;
-    x = ptx__shared_operand(k, store);
-    y = ptx__shared_operand(k, at->ins);
-    if (!x || !y || (at->op != PTX_ST && at->name[0] != 'a' && at->name[0] != 'r')) return 0;
-    if (at->op == PTX_ST && at->ins->count == store->count
-        && memcmp(x + 2, y + 2, sizeof *x * (store->count - 3u)) == 0)
-        return 0; /* the same value */
-    met = ptx__clash(k, f, about[0], at->i);
-    if (met < 0 && at->op != PTX_ST) /* a bin that the data choose */
-        return ptx__may_meet(k, f, about[0], at->i) && ptx__worth_guessing(k, f, about[0], at->i)
-                       && ptx__parted(k, f, about[0]) <= PTX__CLASS_BLOCK
-                   ? 2
-                   : 0;
-    return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
-}
-
-/* Stores of which each goes over another thread's, with no barrier between. */
-static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);)
-        if (ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_store, &at.i, PTX_ADVICE_RACE,
-                "another thread may be storing there, at %s, with no barrier between: which of the two "
-                "comes last is luck; put a bar.sync there");
-}
-
-/* A wgmma by a descriptor of the array that all have stored to. */
-static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                             const uint32_t *about) {
-    const uint32_t *w;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
-    if (at->effect != PTX__EFFECT_MMA) return 0;
-    for (w = at->w; w < at->end; w = ptx__behind(w))
-        if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
-    return 0;
-}
-/* The address that a matrix descriptor was made of; NULL where that is not plain. */
-static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t depth;
-    ptx__point at;
-    for (depth = 0; depth < 8 && (PTX__TAG(word) == PTX__W_64 || PTX__TAG(word) == PTX__W_32); depth++) {
-        if (!ptx__made_by(k, f, word, &at)) return NULL;
-        if (at.op == PTX_BFE) return at.w;
-        if (at.op != PTX_MOV && at.op != PTX_CVT && at.op != PTX_OR) return NULL;
-        word = *at.w;
-    }
-    return NULL;
-}
-/* A store to the beginning of a tile that a product may still be reading. about: the tile's address */
-static int ptx__look_refill(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    if (at->effect == PTX__EFFECT_MMA_WAIT || at->opaque) return 1;
-    if (at->effect == PTX__EFFECT_BULK_IN) return ptx__same(ptx__bulk_target(k, at->i), about) ? 2 : 0;
-    if (at->op != PTX_ST || at->effect != PTX__EFFECT_WRITE) return 0;
-    p = ptx__places_of(k, f, at->i);
-    return p->known && ptx__reaches(k, f, p, 0, about, 16) ? 2 : 0;
-}
-/* -- stages given back -- */
-
-/* A copy to that place (or, where its offset is no matter, into that array) by those who have waited for the
-   mbarrier, + 1; 0: there is none. */
-static uint32_t ptx__refilled_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *barrier,
-                                     const uint32_t *place) {
-    ptx__point copy, wait;
-    for (copy.i = PTX__BEGIN; ptx__next(k, &copy);) {
-        const uint32_t *to = ptx__bulk_target(k, copy.i);
-        if (copy.effect != PTX__EFFECT_BULK_IN || !to
-            || ptx__alike(k, f, ptx__mbarrier_of(k, copy.i), barrier))
-            continue;
-        if (place[1] == UINT32_MAX ? ptx__array_at(k, f, to) != place[0] : !ptx__same(to, place)) continue;
-        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
-            if (ptx__is_wait(&wait) && ptx__comes_first(f, wait.i, copy.i)
-                && ptx__alike(k, f, ptx__mbarrier_of(k, wait.i), barrier))
-                return copy.i + 1;
-    }
-    return 0;
-}
-/* A read of the array behind its release. about: the array, + 1; the base that it is by, 0 for any */
-static int ptx__look_late(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *x;
-    if (at->opaque || ptx__is_wait(at) || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC)) return 1;
-    x = at->effect == PTX__EFFECT_READ ? ptx__shared_operand(k, at->ins) : NULL;
-    return x && ptx__array_at(k, f, x) == about[0] && (!about[1] || x[0] == about[1]) ? 2 : 0;
-}
-/* The arrival, with nothing that lets the lanes meet before. about: the arrival */
-static int ptx__look_alone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_BARRIER || (at->form->who && at->op != PTX__AT_END);
-}
-/* What a copy brings, before it is waited for. about: its place, and the bytes */
-static int ptx__look_early(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    const uint32_t *w, *end, *tile;
-    if (at->opaque || ptx__is_wait(at) || at->effect == PTX__EFFECT_BARRIER) return 1;
-    if (at->effect == PTX__EFFECT_READ) {
-        p = ptx__places_of(k, f, at->i);
-        return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
-    }
-    if (at->effect != PTX__EFFECT_MMA) return 0;
-    w = at->w;
-    for (end = at->end; w < end; w++) {
-        tile = PTX__TAG(*w) == PTX__W_64 ? ptx__tile_of(k, f, *w) : NULL;
-        if (tile && *tile == about[0] && !about[1]) return 2;
-        if (PTX__IS_NUMBER(*w)) w += 2;
-    }
-    return 0;
-}
-static int ptx__look_again(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at);
-}
-static void ptx__advise_release(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, i), *x, *to;
-    uint32_t about[2], place[2], copy, last = 0;
-    int budget = 12;
-    ptx__point read;
-    for (read.i = PTX__BEGIN; ptx__next(k, &read);) {
-        x = read.effect == PTX__EFFECT_READ ? ptx__shared_operand(k, read.ins) : NULL;
-        if (!x || x[0] == last || !(place[0] = ptx__array_at(k, f, x))) continue;
-        last = x[0];
-        place[1] = UINT32_MAX;
-        copy = ptx__refilled_behind(k, f, barrier, place);
-        if (!copy) continue;
-        to = ptx__bulk_target(k, copy - 1);
-        about[0] = place[0];
-        about[1] = ptx__know(k, f, to, &budget).step ? x[0] : 0;
-        if (!about[1] || ptx__comes_first(f, read.i, i))
-            ptx__seek_and_note(
-                k, f, i, ptx__look_late, about, PTX_ADVICE_RACE,
-                "what is read here was given back at %s, and the next copy may be writing over "
-                "it: the last read comes before the arrival");
-        about[0] = i;
-        if (read.op == PTX_LD && ptx__parted(k, f, read.i) < PTX__CLASS_LANE
-            && ptx__parted(k, f, i) == PTX__CLASS_LANE)
-            ptx__seek_and_note(
-                k, f, read.i, ptx__look_alone, about, PTX_ADVICE_RACE,
-                "one lane gives back here what its warp reads at %s, and the others may not have "
-                "got there: ptx_bar_warp_sync comes before");
-    }
-}
-static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3];
-    const uint32_t *to;
-    uint64_t bytes;
-    int budget;
-    ptx__point at;
-    if (!(k->seen >> PTX__EFFECT_BULK_IN & 1)) return;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if ((at.says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) == PTX__SAYS(ARRIVAL))
-            ptx__advise_release(k, f, at.i);
-        to = at.effect == PTX__EFFECT_BULK_IN ? ptx__bulk_target(k, at.i) : NULL;
-        budget = 12;
-        if (!to || ptx__know(k, f, to, &budget).step) continue;
-        about[0] = at.i;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_again, about, PTX_ADVICE_RACE,
-            "each round copies to one place, and none waits until what came before, at %s, has "
-            "been read: by an mbarrier that the readers arrive at");
-        about[0] = to[0], about[1] = to[1];
-        about[2] = ptx__number_in(k, f, at.i, 'C', &bytes) && bytes < 65536 ? (uint32_t)bytes : 1;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_early, about, PTX_ADVICE_RACE,
-            "what is read here the copy at %s may not have brought yet: the wait for its mbarrier "
-            "comes before");
-    }
-}
-
-/* -- tiles of products -- */
-
-/* Whether who waits for that mbarrier multiplies next: then it says whose turn it is, and gives nothing back.
-   */
-static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
-    uint32_t i;
-    int mine = 0;
-    ptx__point at;
-    for (i = 0; barrier && i < k->ins.count; i++) {
-        if (!ptx__see(k, i, &at)) continue;
-        if (ptx__is_wait(&at)) mine = ptx__same(ptx__in_slot(k, i, 'b'), barrier);
-        if (at.effect == PTX__EFFECT_BULK_IN || at.op == PTX_ST || at.effect == PTX__EFFECT_COPY) mine = 0;
-        if (mine && at.effect == PTX__EFFECT_MMA) return 1;
-    }
-    return 0;
-}
-/* An arrival at an mbarrier behind a product that nothing has been waited for since. about: the tile of a
-   product that may be among those left, or NULL */
-static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
-    if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
-    if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if ((at->says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) != PTX__SAYS(ARRIVAL)) return 0;
-    if (about) return ptx__refilled_behind(k, f, barrier, about) ? 2 : 0;
-    return ptx__is_turn(k, barrier) ? 0 : 2;
-}
-static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = at->w, *tile;
-    const uint32_t *end = at->end;
-    uint32_t about[2];
-    for (; w < end; w++) {
-        if (PTX__IS_NUMBER(*w))
-            w += 2;
-        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
-            about[0] = *tile, about[1] = 0;
-            ptx__seek_and_note(
-                k, f, at->i, ptx__look_release, about, PTX_ADVICE_RACE,
-                "the product at %s may still be reading what this arrival gives back: the wait "
-                "before leaves it under way");
-            if (ptx__array_at(k, f, about))
-                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
-                                   "the product at %s may still be reading what is written here: "
-                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
-        }
-    }
-}
-
-/* From a product to itself, and nothing reads its sums. about: it */
-static int ptx__look_unread(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__ins *product = &k->ins.at[about[0]];
-    uint32_t from = 0, word, r;
-    (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    if (at->opaque || at->effect == PTX__EFFECT_MMA) return 1;
-    while ((word = ptx__next_register(k, at->ins, 1, &from)) != 0)
-        for (r = 0; r < product->results; r++)
-            if (k->words.at[product->words + r] == word) return 1;
-    return 0;
-}
-static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
-    uint32_t array;
-    ptx__point at;
-    if (!(k->seen >> PTX__EFFECT_MMA & 1)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.effect == PTX__EFFECT_MMA) ptx__advise_refills(k, f, &at);
-        if (at.effect == PTX__EFFECT_MMA && ptx__adds(k, f, &at) == 0
-            && ptx__seek(k, f, at.i, ptx__look_unread, &at.i))
-            ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      "each round makes these sums anew, and nothing reads those of the round before: the "
-                      "predicate "
-                      "that says whether the product adds is always false");
-        if (at.effect == PTX__EFFECT_MMA)
-            ptx__seek_and_note(k, f, at.i, ptx__look_release, NULL, PTX_ADVICE_RACE,
-                               "the product at %s may still be reading what this arrival gives back: "
-                               "PTX_WGMMA_WAIT_GROUP for it comes before");
-        if (at.op != PTX_ST || at.effect != PTX__EFFECT_WRITE) continue;
-        array = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
-        if (array && k->shared.at[array - 1].count) /* else the host's layout may hold more */
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_product, &array, PTX_ADVICE_RACE,
-                "the product reads what other threads store at %s, with no barrier between: behind the "
-                "stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
-    }
-}
-
-/* -- barriers by number -- */
-/* How many warps of a declared block come to instruction i, 0 where that is not known; a bit for each in the
-   first word. */
-static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *lanes) {
-    uint32_t w, warps = (ptx__threads_of(k) + 31) / 32, set = 0, n = 0;
-    if (!warps || k->function
-        || !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
-        return 0;
-    for (w = 0; w < warps && w < 32; w++)
-        if (lanes[w]) set |= 1u << w, n++;
-    lanes[0] = set;
-    return n;
-}
-/* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
-/* From the barrier about[0] on, or from the condition before it, to barrier about[1] past no other. */
-static int ptx__look_barrier(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[1]) return 2;
-    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* One barrier by number i that some threads come to, where the others may be at barrier j with the same
-   number. */
-static void ptx__advise_one_number(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    const uint32_t *number = ptx__in_slot(k, i, 'F'), threads = ptx__threads_of(k);
-    uint32_t about[2], t, from, b = ptx__block_of(f, i), same = 0, others = 0;
-    uint64_t which, count[2] = {threads, threads};
-    if (!threads || !number || !ptx__number_in(k, f, j, 'F', &which)
-        || (ptx__in_slot(k, i, 'G') && !ptx__number_in(k, f, i, 'G', &count[0]))
-        || (ptx__in_slot(k, j, 'G') && !ptx__number_in(k, f, j, 'G', &count[1])) || count[0] >= count[1])
-        return;
-    for (t = 0; t < threads; t += 32) {
-        int good = PTX__VALUE_STEPS;
-        uint64_t is = ptx__value(k, f, number, t, &good);
-        if (!good) return;
-        same |= is == which, others |= is != which;
-    }
-    about[0] = i, about[1] = j;
-    if (!same || !ptx__seek(k, f, i, ptx__look_barrier, about)) return;
-    if (!others) { /* those who do not come to i, by the condition before it */
-        from = f->block[b].idom;
-        if (!b || PTX__CLASS(f->level[b]) <= PTX__CLASS_BLOCK || f->block[from].end - 1 >= i) return;
-        f->chosen = ptx__chosen_for(k, f, b);
-        if (!f->chosen) return;
-        f->chosen ^= PTX__WORD(PTX__W_PRED, 0) ^ PTX__WORD(PTX__W_PRED_NOT, 0);
-        from = ptx__seek(k, f,
-                         f->block[from].end - 1 > f->block[from].first ? f->block[from].end - 2
-                                                                       : f->block[from].first,
-                         ptx__look_barrier, about);
-        f->chosen = 0;
-        if (!from) return;
-    }
-    ptx__note(k, PTX_ADVICE_ORDER, i,
-              "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one barrier, "
-              "one count",
-              (unsigned)which, (unsigned)count[0], (unsigned)count[1], k->ins.at[j].site);
-}
-/* Whether all of that number but i and j come behind one of these, for who comes to it. */
-static int ptx__only_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n, uint64_t which,
-                            uint32_t i, uint32_t j) {
-    uint32_t c;
-    uint64_t other;
-    for (c = 0; c < n; c++)
-        if (ptx__number_in(k, f, at[c], 'F', &other) && other == which && at[c] != i && at[c] != j
-            && !ptx__comes_first(f, i, at[c]) && !ptx__comes_first(f, j, at[c]))
-            return 0;
-    return 1;
-}
-/* Two barriers, at each of which some wait for those who wait at the other. */
-static void ptx__advise_crossed(ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n) {
-    uint32_t i, j, lanes[2][32], come[2];
-    uint64_t number[2], count[2];
-    for (i = 0; i < n && n <= 16; i++)
-        for (j = 0; j < n; j++) {
-            if (!ptx__number_in(k, f, at[i], 'F', number) || !ptx__number_in(k, f, at[j], 'F', number + 1)
-                || number[0] >= number[1] || !ptx__number_in(k, f, at[i], 'G', count)
-                || !ptx__number_in(k, f, at[j], 'G', count + 1))
-                continue;
-            come[0] = ptx__warps_come(k, f, at[i], lanes[0]),
-            come[1] = ptx__warps_come(k, f, at[j], lanes[1]);
-            if (!come[0] || !come[1] || lanes[0][0] & lanes[1][0] || come[0] * 32 >= count[0]
-                || come[1] * 32 >= count[1]
-                || (k->m->forms.at[k->ins.at[at[i]].form].says | k->m->forms.at[k->ins.at[at[j]].form].says)
-                       & PTX__SAYS(ARRIVE)
-                || !ptx__only_behind(k, f, at, n, number[0], at[i], at[j])
-                || !ptx__only_behind(k, f, at, n, number[1], at[i], at[j]))
-                continue;
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at[j],
-                "some wait here at barrier %u for those who wait at barrier %u, at %s, for them: all come to "
-                "barriers in one order",
-                (unsigned)number[1], (unsigned)number[0], k->ins.at[at[i]].site);
-        }
-}
-static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0, lanes[2][32], come[2];
-    uint64_t number[2], count[2];
-    ptx__point p;
-    for (p.i = PTX__BEGIN; ptx__next(k, &p);) {
-        const uint32_t *w = ptx__in_slot(k, p.i, 'F');
-        opaque |= (uint32_t)p.opaque;
-        if (!w) continue;
-        if (!ptx__number(k, f, w, number)) opaque = 1;
-        else if (!(p.says & PTX__SAYS(ARRIVE)))
-            waits |= 1u << (number[0] & 15);
-        if (n < 64) at[n++] = p.i;
-    }
-    for (i = 0; i < n && n <= 16 && !k->function; i++)
-        for (j = 0; j < n; j++)
-            if (i != j && f->effort > 8192) ptx__advise_one_number(k, f, at[i], at[j]);
-    if (!opaque) ptx__advise_crossed(k, f, at, n);
-    for (i = 0; i < n && !opaque; i++) {
-        ptx__see(k, at[i], &p);
-        if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
-        if (p.says & PTX__SAYS(ARRIVE) && !(waits >> (number[0] & 15) & 1) && !k->function)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at[i],
-                "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
-                "number and count is missing",
-                (unsigned)number[0]);
-        if (!ptx__number_in(k, f, at[i], 'G', count)) continue;
-        come[0] = ptx__warps_come(k, f, at[i], lanes[0]);
-        if (come[0] * 32 > count[0])
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at[i],
-                "%u threads come to barrier %u here, and it opens whenever %u have: give it the number of "
-                "those that come",
-                come[0] * 32, (unsigned)number[0], (unsigned)count[0]);
-        for (j = 0; j < 2 * i; j++) { /* others with as many as they are; then those of another count */
-            const uint32_t other = at[j % i];
-            if (!ptx__number_in(k, f, other, 'F', number + 1) || number[1] != number[0]
-                || !ptx__number_in(k, f, other, 'G', count + 1))
-                continue;
-            if (j < i) {
-                if (!come[0] || come[0] * 32 != count[0]) continue;
-                come[1] = ptx__warps_come(k, f, other, lanes[1]);
-                if (!come[1] || come[1] * 32 != count[1] || lanes[0][0] & lanes[1][0]) continue;
-            } else if (count[1] == count[0] || !ptx__level_of(f, at[i]) || !ptx__level_of(f, other))
-                continue;
-            if (ptx__seek(k, f, at[i], ptx__look_for, &other)
-                || ptx__seek(k, f, other, ptx__look_for, &at[i]))
-                continue;
-            if (j < i)
-                ptx__note(k, PTX_ADVICE_ORDER, at[i],
-                          "barrier %u is used by others meanwhile, at %s, and counts both together: take a "
-                          "number of its own for each",
-                          (unsigned)number[0], k->ins.at[other].site);
-            else
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, at[i],
-                    "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one "
-                    "barrier, one count",
-                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[other].site);
-        }
-    }
-}
-
-/* -- carries -- */
-
-/* Whether an operand of the sum is a number: then the flag itself is asked after, as a borrow or a carry. */
-static int ptx__takes_number(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w;
-    uint64_t number;
-    for (w = at->w; w < at->end; w = ptx__behind(w))
-        if (ptx__number(k, f, w, &number)) return 1;
-    return 0;
-}
-static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b = 0, from = 0, read = 1;
-    ptx__point at, by;
-    if (!(k->seen & PTX__SEEN_CARRY)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const int subtracts = at.op == PTX_SUB || at.op == PTX_SUBC;
-        const int reads = at.op == PTX_ADDC || at.op == PTX_SUBC || at.op == PTX_MADC;
-        for (; f->block[b].end <= at.i; b++) from = 0, read = 1;
-        if (at.opaque) read = 1;
-        if (reads && !from)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at.i,
-                "%s reads a carry that was written before a branch or label: sums of many words are made "
-                "in one piece, with no way in or out",
-                at.name);
-        else if (reads && ptx__see(k, from - 1, &by) && (by.op == PTX_SUB || by.op == PTX_SUBC) != subtracts
-                 && !ptx__takes_number(k, f, &at))
-            ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "%s reads what %s wrote, at %s: a borrow is no carry; addc goes with add.cc, subc with "
-                      "sub.cc",
-                      at.name, by.name, by.ins->site);
-        if (at.op == PTX_RAW) from = at.i + 1;
-        if (reads) read = 1;
-        if (!(reads || at.op == PTX_ADD || at.op == PTX_SUB || at.op == PTX_MAD)
-            || !(at.form->asked & PTX_CC & ~PTX__FAMILY))
-            continue;
-        if (!read)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at.i,
-                "this writes over the carry of the sum at %s, which nothing has read: addc and madc take it "
-                "with them, and so does .cc on those",
-                k->ins.at[from - 1].site);
-        from = at.i + 1, read = (uint32_t)reads;
-    }
-}
-
-/* -- what one lane has --
-   A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last.
-   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these
-   are all of a segment of the warp, whose last lane's number stands above. */
-enum {
-    PTX__TREE_STEPS = 31,
-    PTX__TREE_DOWN = 32,
-    PTX__TREE_UP = 64,
-    PTX__TREE_WHOLE = 128,
-    PTX__TREE_LAST = 8
-};
-
-/* What an operation makes of two of them. */
-static uint32_t ptx__joined(uint32_t a, uint32_t b) {
-    const uint32_t rest = ~(uint32_t)PTX__TREE_STEPS;
-    if (!a || !b || (a | b) & PTX__TREE_WHOLE) return a & PTX__TREE_WHOLE || !b ? a : b;
-    if ((a & rest) != (b & rest) || (a & ~b && b & ~a)) return 0;
-    b |= a;
-    return (b & PTX__TREE_STEPS) == b >> PTX__TREE_LAST ? b | PTX__TREE_WHOLE : b;
-}
-/* What a shuffle makes of one; *wrong: it takes from a lane what another has. */
-static uint32_t ptx__shuffled(const ptx__point *at, uint32_t of, int *wrong) {
-    const uint32_t *end = at->end, way = at->name[10] == 'd' ? PTX__TREE_DOWN : PTX__TREE_UP;
-    uint32_t step, segment, last;
-    if (at->ins->count < at->ins->results + 10u || PTX__TAG(end[-9]) != PTX__W_UNSIGNED
-        || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || at->ins->guard)
-        return 0;
-    step = end[-8] & 31, segment = end[-5] >> 8 & 31, last = 31 & ~segment;
-    if (at->name[10] == 'i' && of & PTX__TREE_WHOLE) {
-        step &= of >> PTX__TREE_LAST;
-        *wrong = of & PTX__TREE_DOWN ? step != 0 : step == 0;
-    }
-    if ((at->name[10] != 'd' && at->name[10] != 'u') || !step || step & (step - 1) || step > last
-        || (end[-5] & last) != (way & PTX__TREE_DOWN ? last : 0))
-        return 0;
-    if (of & PTX__TREE_WHOLE) {
-        if (!(of & way & PTX__TREE_DOWN)) return 0;
-        *wrong = (step & of >> PTX__TREE_LAST) != 0; /* else segments of the warp are put together */
-    }
-    return ((of & way ? of & PTX__TREE_STEPS : 0) | step | way | last << PTX__TREE_LAST);
-}
-/* Whether what instruction i stores is stored by lanes that have it not. */
-static int ptx__wrong_lane(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t mark) {
-    const uint32_t *place = ptx__in_slot(k, i, 'm'), last = mark >> PTX__TREE_LAST;
-    uint32_t lanes[32], w, lane, has = 0, others = 0, some = 0;
-    const uint32_t warps = k->need[0] ? (ptx__threads_of(k) + 31) / 32 : 32;
-    if (ptx__parted(k, f, i) < PTX__CLASS_LANE) /* in places of their own, of which one may be read */
-        return mark & PTX__TREE_DOWN
-               && !(ptx__shared_operand(k, &k->ins.at[i]) && place && PTX__TAG(*place) < PTX__CLASSES
-                    && ptx__class_of(f, *place) == PTX__CLASS_LANE);
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_WARP, lanes)) return 0;
-    for (lane = 0; lane < 32; lane++)
-        if (!(lane & last)) has |= 1u << lane;
-    for (w = 0; w < warps && w < 32; w++) some |= lanes[w] & has, others |= lanes[w] & ~has;
-    return mark & PTX__TREE_DOWN ? others != 0 : some && !others;
-}
-/* What instruction makes of the marks of its operands. */
-static uint32_t ptx__tree_of(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at, int *wrong) {
-    const uint32_t *w, *tree = f->wanted;
-    uint32_t mark = 0;
-    if (at->says & PTX__SAYS(SHUFFLE))
-        return PTX__TAG(*at->w) < PTX__CLASSES ? ptx__shuffled(at, tree[ptx__slot(f, *at->w)], wrong) : 0;
-    if (at->form->result != PTX__RESULT_SAME || at->op == PTX_LD || at->opaque) return 0;
-    for (w = at->w; w < at->end; w = ptx__behind(w))
-        if (PTX__TAG(*w) < PTX__CLASSES) mark = ptx__joined(mark, tree[ptx__slot(f, *w)]);
-    if (at->op == PTX_SELP && mark & PTX__TREE_DOWN) { /* by the lane: a sum of what there is from each on */
-        int good = PTX__VALUE_STEPS;
-        ptx__value(k, f, at->end - 1, 0, &good);
-        if (good) return 0;
-    }
-    if (!(mark & PTX__TREE_WHOLE)) return mark;
-    if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2]))
-        return 0; /* by lanes, it may be */
-    return at->op != PTX_SETP && PTX__TAG(k->words.at[at->ins->words]) == PTX__W_PRED ? 0 : mark;
-}
-static void ptx__advise_lanes(ptx_kernel *k, ptx__flow *f) {
-    const uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    uint32_t *tree = f->wanted, i, says = 0;
-    ptx__point at;
-    for (i = 0; i < k->m->forms.count; i++) says |= k->m->forms.at[i].says;
-    if (!(says & PTX__SAYS(SHUFFLE)) || k->function) return;
-    for (i = 0; i < registers; i++) tree[i] = 0;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w, made = at.ins->results ? k->words.at[at.ins->words] : 0;
-        uint32_t mark = 0, b;
-        int wrong = 0;
-        if (at.op == PTX_ST || (at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) {
-            for (w = at.w; w < at.end; w = ptx__behind(w))
-                if (PTX__TAG(*w) < PTX__CLASSES) mark |= tree[ptx__slot(f, *w)];
-            wrong = mark & PTX__TREE_WHOLE && ptx__wrong_lane(k, f, at.i, mark);
-            b = ptx__block_of(f, at.i);
-            i = wrong ? 0 : ptx__chosen_for(k, f, b);
-            if (i && PTX__CLASS(f->level[f->block[b].idom]) < PTX__CLASS_LANE) { /* each lane by its own */
-                mark = tree[f->base[PTX__W_PRED] + PTX__INDEX(i)];
-                wrong = mark & PTX__TREE_WHOLE && mark & PTX__TREE_DOWN;
-            }
-        } else if (at.ins->results && PTX__TAG(made) < PTX__CLASSES)
-            tree[ptx__slot(f, made)] = ptx__tree_of(k, f, &at, &wrong);
-        if (wrong)
-            ptx__note(
-                k, PTX_ADVICE_LANES, at.i,
-                "not all lanes that come have here what is used: shuffles down leave the result of the "
-                "warp in its first lane, and shuffles up in its last; ptx_shfl_idx from there gives it to "
-                "all, ptx_shfl_bfly makes it in all");
-    }
-}
-
-static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
-    ptx_pressure_info peak;
-    uint32_t cap = ptx__register_cap(k, k->max_threads), n;
-    ptx__point at;
-    if (k->max_registers && k->max_registers < cap) cap = k->max_registers;
-    for (at.i = PTX__BEGIN; k->seen & PTX__SEEN_SETMAXNREG && ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > cap)
-            cap = n < 255 ? n : 255;
-    if (ptx__peak(k, f, &peak) && peak.registers > cap)
-        ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
-                  "%u registers are live here, and a thread may have %u", peak.registers, cap);
 }
 
 /* What is said to be the same, and is what an atomic sum gives each thread of many: no two of them get the
@@ -15358,7 +10574,7 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     ptx__flow f;
     if (k->verified) return PTX_E_NONE;
     if (k->asks && ptx__verify_text(k)) return k->m->error.code;
-    f.advising = 0;
+    f.pressure = 0;
     return ptx__verify_with(k, &f);
 }
 
@@ -15474,57 +10690,8 @@ PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info) {
     ptx__flow f;
     if (!m || !info || m->error.code || index >= m->used) return 0;
-    f.advising = 1;
+    f.pressure = 1;
     return !ptx__verify_with(m->kernels.at[index], &f) && ptx__peak(m->kernels.at[index], &f, info);
-}
-
-static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,         ptx__advise_copies,     ptx__advise_same_place,   ptx__advise_order,
-    ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
-    ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
-    ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_numbers,      ptx__advise_lanes,
-    ptx__advise_carries,       ptx__advise_pressure};
-
-static int ptx__make_places(ptx_module *m) {
-    uint32_t i;
-    int ok;
-    m->places.count = 0;
-    PTX__ROOM(m, m->places, PTX__PLACES + 1, ok);
-    if (!ok) return 0;
-    m->places.count = PTX__PLACES;
-    for (i = 0; i <= PTX__PLACES; i++) m->places.at[i].instruction = m->places.at[i].bytes = 0;
-    return 1;
-}
-
-PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
-    size_t i, a;
-    if (!m || ptx_verify(m)) return 0;
-    m->notes.count = m->advice_text.count = 0;
-    for (i = 0; i < m->used && !m->error.code; i++) {
-        ptx_kernel *k = m->kernels.at[i];
-        ptx__flow f;
-        f.advising = 2;
-        if (ptx__verify_with(k, &f) || !ptx__make_places(m)) break;
-        for (a = 0; a < sizeof ptx__advisers / sizeof *ptx__advisers; a++) ptx__advisers[a](k, &f);
-    }
-    return m->error.code ? 0u : (uint32_t)m->notes.count;
-}
-
-PTXGEN_API int ptx_advice_get(const ptx_module *m, uint32_t index, ptx_advice *advice) {
-    const ptx__note_ *n;
-    if (!m || !advice || index >= m->notes.count) return 0;
-    n = &m->notes.at[index];
-    advice->code = (ptx_advice_code)n->code;
-    advice->message = m->advice_text.at + n->message;
-    advice->site = n->site;
-    advice->kernel = m->names.at + n->kernel;
-    advice->instruction = n->instruction;
-    return 1;
-}
-
-PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
-    return (unsigned)code < PTX_ADVICE_COUNT ? ptx__advice_names[code] : "?";
 }
 
 /* -- print -- */
@@ -16003,9 +11170,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
         p = ptx__put(m, p, " = {");
         for (i = 0; p && i < count; i++) {
             uint64_t bits = 0;
-            uint32_t byte;
-            for (byte = 0; v->data && byte < part; byte++)
-                bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
+            uint32_t at;
+            for (at = 0; v->data && at < part; at++)
+                bits |= (uint64_t)data[(size_t)i * part + at] << (8 * at);
             for (; a < m->addresses.count && m->addresses.at[a].in == index; a++)
                 if (m->addresses.at[a].element >= i) break;
             if (!(p = ptx__text_room(m, p, 64))) break;

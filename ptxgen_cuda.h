@@ -4338,8 +4338,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         desc.scale = x->scale;
         desc.soft_cap = x->soft_cap;
         shape.batch = (uint32_t)batch;
-        shape.q_len = lens && x->q_len ? x->q_len : (uint32_t)rows;
-        shape.kv_len = lens && x->kv_len ? x->kv_len : (uint32_t)keys;
+        shape.q_len = lens && x->q_len && x->q_len < rows ? x->q_len : (uint32_t)rows;
+        shape.kv_len = lens && x->kv_len && x->kv_len < keys ? x->kv_len : (uint32_t)keys;
         shape.q_total = lens ? (uint32_t)rows : 0;
         shape.kv_total = lens ? (uint32_t)keys : 0;
         ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &c.why));

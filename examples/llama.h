@@ -24,6 +24,8 @@
 #ifndef EXAMPLES_LLAMA_H
 #define EXAMPLES_LLAMA_H
 
+#include <math.h>
+
 #include "gguf.h"
 
 /* X(name of the architecture, pairs that its rotary positions turn, whether heads of q and k have norms).

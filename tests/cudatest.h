@@ -1,7 +1,7 @@
 /* cudatest.h - what the tests of ptxgen_cuda.h share: checks that count, an allocator that counts and
    refuses, the calls of the CPU driver counted and made to fail.
 
-   Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_cuda.h. */
+   Include it behind _POSIX_C_SOURCE and ptxgen_cuda.h. */
 #ifndef CUDATEST_H
 #define CUDATEST_H
 

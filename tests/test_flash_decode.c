@@ -5,7 +5,6 @@
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before
  * each run, and so are the rows of the caches past the end of a sequence. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_decode.h"
@@ -349,6 +348,7 @@ static void random_problem(uint32_t turn) {
     desc.append_type = random_below(3) ? 0 : PICK(PTX_F32, PTX_F16, PTX_BF16);
     desc.flags = random_below(2) ? PTXK_FLASH_LSE : 0;
     if (turn % 8 == 7) desc.flags |= PTXK_FLASH_SCALAR;
+    if (desc.page_size && random_below(2)) desc.flags |= PTXK_FLASH_PAGE_ROWS;
     if (turn % 5 == 4) desc.scale = (float)random_within(0.5);
     chunk = ptxk_flash_decode_chunk(&desc, 1, 1);
     max_seq = chunk * (1 + random_below(3)) + random_below(40);
@@ -404,6 +404,37 @@ static void paged_caches(void) {
         problem p;
         desc.page_size = i < 3 ? 16 : 128;
         p = problem_of(&desc, 301, lengths, 4);
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+/* Pages whose rows, not whose heads, lie side by side: rows that are appended, a sequence whose page is not
+   there, and KV heads of which a page is not a multiple. */
+static void pages_of_rows(void) {
+    static const uint32_t lengths[] = {16, 17, 300, 15};
+    uint32_t i;
+    for (i = 0; i < 12; i++) {
+        ptxk_flash_decode_desc desc = plain(i % 4 ? 9 : 8, i % 4 ? 3 : 1, i % 5 ? 128 : 40, kv_types[i % 3]);
+        problem p;
+        desc.page_size = i < 6 ? 16 : 128;
+        desc.flags = PTXK_FLASH_PAGE_ROWS | (i % 2 ? PTXK_FLASH_LSE : 0) | (i > 9 ? PTXK_FLASH_SCALAR : 0);
+        if (i % 3 == 1) desc.append_type = PTX_F16, desc.queries = 1 + i % 4;
+        p = problem_of(&desc, 301, lengths, 4);
+        run_on(&p, i % 2 ? 75 : i % 4 ? 80 : 90);
+    }
+}
+
+/* Of all sequences, without an array in device memory. */
+static void a_length_of_the_host(void) {
+    static const uint32_t all[] = {300, 1, 301, 16};
+    uint32_t i, lengths[3];
+    for (i = 0; i < 8; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 64, kv_types[i % 3]);
+        problem p;
+        lengths[0] = lengths[1] = lengths[2] = all[i / 2];
+        desc.page_size = i % 4 == 3 ? 16 : 0;
+        p = problem_of(&desc, 300, lengths, 3);
+        p.by_number = 1;
         run_on(&p, i % 2 ? 75 : 80);
     }
 }
@@ -932,6 +963,8 @@ int main(void) {
         offsets_past_2_to_32_elements();
         pages_past_2_to_32_elements();
         paged_caches();
+        pages_of_rows();
+        a_length_of_the_host();
         sliding_window_edges();
         one_to_eight_queries();
         soft_cap_bounds_infinite_scores();

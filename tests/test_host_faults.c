@@ -5,11 +5,10 @@
    After each failure: the code says so and the message names the call; what was made is given back, which the
    CPU driver counts when the context is destroyed; and the same path, in the same handle, works.
 
-   cc -std=c99 tests/test_host_faults.c -o build/test_host_faults -ldl -lm -pthread */
+   make build/test_host_faults */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"

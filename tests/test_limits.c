@@ -1,7 +1,6 @@
 /* test_limits.c - the limits that the table of operations in README.md states: `test_limits`. Of each the
    largest value is accepted, by plan and generator, the next is refused with a message that names field and
    value, and the line of the operation says the number. Needs no driver; runs where README.md lies. */
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "check.h"

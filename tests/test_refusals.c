@@ -116,6 +116,7 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         D(flash_decode, page_size, 24, "page_size"),
                                         D(flash_decode, page_size, 131072, "page_size"),
                                         D(flash_decode, flags, 20, "flags is 20"),
+                                        D(flash_decode, flags, 33, "page_size is 0"),
                                         S(flash_decode, cluster, 9, "cluster is 9, must be 8 at most"),
                                         S(flash_decode, batch, 65536, "batch"),
                                         S(flash_decode, max_len, 101, "max_len"),
@@ -151,7 +152,7 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         AL(flash_decode, head_stride, (uint64_t)1 << 62, "strides pass"),
                                         A(flash_decode, max_seq, 0, "max_seq is 0"),
                                         A(flash_decode, max_seq, 0x80000000u, "max_seq"),
-                                        A(flash_decode, reserved, 1, "reserved is 1"),
+                                        A(flash_decode, length, 1, "length, with lengths, is 1"),
                                         AANY(flash_decode, block_table),
                                         AANY(flash_decode, max_pages),
                                         AANY(flash_decode, pool_pages)};
@@ -176,6 +177,8 @@ static const row kv_scatter_rows[] = {D(kv_scatter, kv_heads, 0, "kv_heads"),
                                       D(kv_scatter, page_size, 15, "page_size"),
                                       D(kv_scatter, page_size, 48, "page_size"),
                                       D(kv_scatter, page_size, 131072, "page_size"),
+                                      D(kv_scatter, flags, 1, "page_size is 0"),
+                                      D(kv_scatter, flags, 4, "flags is 4"),
                                       S(kv_scatter, tokens, 0xffffffffu, "tokens"),
                                       POINTER(kv_scatter, k, 8),
                                       POINTER(kv_scatter, v, 8),
@@ -625,7 +628,7 @@ static void attention(void) {
     ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, 0, 0, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
     ptxk_flash_decode_shape s = {3, 100, 100, 8, 0};
     ptxk_flash_decode_args a;
-    ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0};
+    ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0, 0};
     ptxk_kv_scatter_shape ks = {5};
     ptxk_kv_scatter_args ka;
     ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, 0, PTXK_PREFILL_LSE, 0, 0, 0, 0};

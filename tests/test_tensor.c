@@ -1,7 +1,7 @@
 /* test_tensor.c - tensors on the device, and the operations of ptxgen_kernels.h as calls on them: what they
    refuse, their three forms, streams, graphs, contexts, threads. `test_tensor [LIBRARY]`, as test_cuda.
 
-   cc -std=c99 tests/test_tensor.c -o build/test_tensor -ldl -lm -pthread */
+   make build/test_tensor */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -957,6 +957,17 @@ static void test_prefill(ptxcu *cu) {
                         !(fabs(log(sum) - lse[packing ? h * B * T + b * T + t : (b * H + h) * T + t]) < 5e-5);
                 }
         CHECK(wrong == 0);
+    }
+    { /* the rows of all sequences of each head side by side, and bounds above their number */
+        ptxcu_tensor rows = make(cu, PTX_F32, 3, H, B * T, D, 0), kept = x.out;
+        WORKS(cu, ptxcu_tensor_transpose(cu, &rows, 0, 1, &x.out));
+        x.q_len = x.kv_len = 100 * T;
+        WORKS(cu, ptxcu_flash_prefill_prepare(cu, &x, &call));
+        CHECK(call.plan.launch[0].grid[1] == 1);
+        WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
+        x.q_len = x.kv_len = T;
+        x.out = kept;
+        WORKS(cu, ptxcu_tensor_free(cu, &rows));
     }
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_flash_prefill(cu, &x, NULL), code, text)

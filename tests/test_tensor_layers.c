@@ -2,11 +2,10 @@
    activation, rope, embed and sample are right in all three forms of a call, and refuse what they cannot do:
    `test_tensor_layers [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one.
 
-   cc -std=c99 tests/test_tensor_layers.c -o build/test_tensor_layers -ldl -lm -pthread */
+   make build/test_tensor_layers */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"

@@ -407,9 +407,9 @@ static void test_refusals(void) {
     CHECK(prints(".version 8.3"));
     /* one name for two things */
     start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_shared(k, "f", PTX_U32, 1, 0);
-    WRONG(DUPLICATE, "function 'f'");
-    start(), ptx_func(m, "sh", PTX_NONE), WRONG(DUPLICATE, "hide the function");
-    start(), ptx_printf(k, "x", 0, NULL), ptx_entry(m, "_printf_0"), WRONG(DUPLICATE, "_printf_0");
+    WRONG(NAME_TAKEN, "function 'f'");
+    start(), ptx_func(m, "sh", PTX_NONE), WRONG(NAME_TAKEN, "hide the function");
+    start(), ptx_printf(k, "x", 0, NULL), ptx_entry(m, "_printf_0"), WRONG(NAME_TAKEN, "_printf_0");
     start(), f = ptx_entry(m, "_printf_0"), ptx_ret(f), ptx_printf(k, "x", 0, NULL);
     CHECK(prints("_printf_1"));
     /* a guard before a block of raw text */
@@ -442,41 +442,6 @@ static void test_refusals(void) {
     WRONG(DIVERGENT, "block");
     start(), ptx_require_block(k, 64, 1, 1), IF(PTX_LT, load(0), n), store(n), ptx_ret(k), ptx_end(k);
     IF(PTX_LT, tid, ptx_imm(64)), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
-}
-
-static uint32_t notes_of(ptx_advice_code code) {
-    uint32_t i, found = 0, count;
-    ptx_advice a;
-    ptx_ret(k);
-    count = ptx_advise(m);
-    for (i = 0; i < count; i++) found += ptx_advice_get(m, i, &a) && a.code == code;
-    if (ptx_get_error(m)->code) printf("%s\n", ptx_get_error(m)->message);
-    ptx_module_free(m);
-    return found;
-}
-
-/* Advice that is not about barriers of the block alone. */
-static void test_order(void) {
-    ptx_val x;
-    start(), ptx_st(k, PTX_U32, ptx_at(sh, 0), tid), CHECK(notes_of(PTX_ADVICE_RACE) == 1);
-    start(), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), CHECK(notes_of(PTX_ADVICE_RACE) == 0);
-    start(), ptx_st(k, PTX_U32, ptx_at(mine, 0), tid), CHECK(notes_of(PTX_ADVICE_RACE) == 0);
-    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), tid);
-    CHECK(notes_of(PTX_ADVICE_RACE) == 0);
-    start_on(PTX_SM(90)), ptx_cluster_wait(k), CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
-    start_on(PTX_SM(90)), ptx_cluster_arrive(k), ptx_cluster_wait(k), CHECK(notes_of(PTX_ADVICE_ORDER) == 0);
-    start_on(PTX_SM(90)), ptx_cluster_arrive(k), cluster_barrier();
-    CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
-    start_on(PTX_SM(90)), cluster_barrier(), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0));
-    CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
-    start_on(PTX_SM(90)), cluster_barrier(), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0));
-    cluster_barrier();
-    CHECK(notes_of(PTX_ADVICE_ORDER) == 0);
-    start_on(PTX_SM(90)), x = ptx_shared(k, "b", PTX_U64, 1, 0), ptx_mbarrier_arrive(k, x);
-    CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
-    start(), ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 4), PTX_NC)), store(n);
-    CHECK(notes_of(PTX_ADVICE_RACE) == 1);
-    start(), ptx_ld(k, PTX_U32, ptx_at(p, 4)), store(n), CHECK(notes_of(PTX_ADVICE_RACE) == 0);
 }
 
 /* Every row that says that threads come together has a behaviour, and so has every row that reads memory. */
@@ -1059,86 +1024,19 @@ static void test_names(void) {
     ptx_variable_desc v;
     memset(&v, 0, sizeof v);
     v.name = "p", v.space = PTX_GLOBAL, v.type = PTX_U32, v.count = 4;
-    start(), ptx_variable(m, &v), WRONG(DUPLICATE, "hide");
+    start(), ptx_variable(m, &v), WRONG(NAME_TAKEN, "hide");
     v.name = "sh";
-    start(), ptx_variable(m, &v), WRONG(DUPLICATE, "hide");
+    start(), ptx_variable(m, &v), WRONG(NAME_TAKEN, "hide");
     v.name = "table";
-    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4), WRONG(DUPLICATE, "variable 'table'");
+    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4), WRONG(NAME_TAKEN, "variable 'table'");
     start(), ptx_variable(m, &v), FINE;
 }
-
-/* Ends the kernel: how many pieces of advice of that kind it gets, and none of another. */
-static void advised(int line, ptx_advice_code code, uint32_t want, const char *says) {
-    ptx_advice a;
-    uint32_t i, count = 0, got;
-    char detail[1200] = "";
-    ptx_ret(k);
-    got = ptx_advise(m);
-    memset(&a, 0, sizeof a);
-    for (i = 0; i < got; i++) {
-        CHECK_AT(ptx_advice_get(m, i, &a), line, "ptx_advice_get", "");
-        count += a.code == code;
-        snprintf(detail, sizeof detail, "%u pieces, the last: %s", (unsigned)got, a.message);
-    }
-    CHECK_AT(!ptx_get_error(m)->code, line, "no error", ptx_get_error(m)->message);
-    CHECK_AT(count == want && got == want, line, ptx_advice_name(code), detail);
-    if (want && says) CHECK_AT(strstr(a.message, says) && strstr(a.message, a.site), line, says, a.message);
-    ptx_module_free(m);
-}
-#define ADVISED(code, want, says) advised(__LINE__, PTX_ADVICE_##code, want, says)
 
 static ptx_val near_by(int64_t words) { return ptx_ld(k, PTX_U32, ptx_at(mine, 4 * words)); }
 static void put(ptx_val x) { ptx_st(k, PTX_U32, ptx_at(mine, 0), x); }
 
-static void test_races(void) {
-    ptx_val x, y, other;
-    start(), put(n), x = near_by(1), store(x), ADVISED(RACE, 1, "bar.sync");
-    start(), put(n), barrier(), x = near_by(1), store(x), ADVISED(RACE, 0, NULL);
-    start(), put(n), x = near_by(0), store(x), ADVISED(RACE, 0, NULL); /* its own place */
-    start(), x = near_by(1), put(x), ADVISED(RACE, 1, "still be reading");
-    start(), x = near_by(1), barrier(), put(x), ADVISED(RACE, 0, NULL);
-    start(), other = ptx_shared(k, "other", PTX_U32, 64, 4);
-    ptx_st(k, PTX_U32, ptx_at(other, 0), n), barrier(), put(n), x = ptx_ld(k, PTX_U32, ptx_at(other, 0));
-    store(x), ADVISED(RACE, 0, NULL);
-    /* one place, one writer */
-    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
-    x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x), ADVISED(RACE, 1, "writing");
-    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
-    barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x), ADVISED(RACE, 0, NULL);
-    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
-    x = ptx_ld(k, PTX_U32, ptx_at(sh, 4)), store(x), ADVISED(RACE, 0, NULL);
-    /* a barrier on one path only */
-    start(), put(n), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(5))), barrier(), ptx_end(k), x = near_by(1),
-                                                                                           store(x);
-    ADVISED(RACE, 1, NULL);
-    /* a chain of sums: right with barriers around the store of each round, racy without */
-    start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-    x = near_by(64), y = near_by(0), barrier(), put(ptx_add(k, x, y)), barrier(), ptx_end(k),
-    ADVISED(RACE, 0, NULL);
-    start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), ptx_end(k), ADVISED(RACE, 2, NULL);
-}
-
-static void test_contractions(void) {
-    ptx_val a, x;
-    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), x = ptx_add(k, x, a),
-             store(ptx_as(x, PTX_U32));
-    ADVISED(CONTRACTION, 1, "ptx_fma");
-    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_op2(k, PTX_MUL, PTX_RN, a, a), x = ptx_add(k, x, a);
-    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), x = ptx_op2(k, PTX_ADD, PTX_RN, x, a);
-    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_op2(k, PTX_MUL, PTX_FTZ, a, a), x = ptx_add(k, x, a);
-    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    start(), x = ptx_mul(k, n, n), x = ptx_add(k, x, n), store(x),
-             ADVISED(CONTRACTION, 0, NULL); /* integers */
-    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), store(ptx_as(ptx_max(k, x, a), PTX_U32));
-    ADVISED(CONTRACTION, 0, NULL);
-}
-
 /* Half of the threads add what the other half has, and half of those ...: sync says what stands at the end of
-   a round: 0 nothing, 1 a barrier for all, 2 one inside of the if. Then the last 32 by themselves: tail 0
-   none, 1 with bar.warp.sync, 2 with nothing. */
+   a round: 1 a barrier for all, 2 one inside of the if. Then, if asked for, the last 32 by themselves. */
 static void tree(int sync, int tail) {
     ptx_val far, x, y, half, p_mine;
     ptx_var stride = ptx_var_new(k, ptx_u32(512));
@@ -1157,68 +1055,18 @@ static void tree(int sync, int tail) {
     ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32)));
     for (i = 16; i; i /= 2) {
         x = near_by(i), y = near_by(0);
-        if (tail == 1) ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
+        ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
         put(ptx_add(k, x, y));
-        if (tail == 1) ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
+        ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
     }
     ptx_end(k);
 }
 
-/* The kernels that a checker of the reference library had wrong both ways, and what its fuser broke. */
-static void test_seeds_barrier_checker(void) {
-    ptx_val x, other;
-    ptx_var at;
-    start(), tree(1, 0), ADVISED(RACE, 0, NULL); /* correct, and not called unsafe */
-    start(), tree(0, 0), ADVISED(RACE, 1, "writing"); /* racy, and not called safe */
+static void test_tree_reduction(void) {
+    start(), tree(1, 0), FINE;
     start(), tree(2, 0), WRONG(DIVERGENT, "%tid.x");
-    start(), tree(1, 1), ADVISED(RACE, 0, NULL);
-    start(), ptx_for(k, zero, n, ptx_u32(1)), tree(1, 1), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
-    start(), tree(1, 2), ADVISED(RACE, 1, NULL);
-    /* bar.warp.sync where another warp reads */
-    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(32)),
-        ADVISED(RACE, 1, "of the warp");
-    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(1)), ADVISED(RACE, 0, NULL);
-    /* two buffers in turn, one barrier a round */
-    start(), other = ptx_shared(k, "other", PTX_U32, 1024, 16), at = ptx_var_new(k, sh), put(n), barrier();
-    ptx_for(k, zero, n, ptx_u32(1)),
-        x = ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), lane, 4), 4));
-    ptx_set(k, at, ptx_selp(k, sh, other, ptx_setp(k, PTX_EQ, ptx_get(k, at), other)));
-    barrier(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), tid, 4), 0), x), barrier(),
-        ptx_end(k);
-    ADVISED(RACE, 0, NULL);
-    start(), put(n), barrier(), ptx_for(k, zero, n, ptx_u32(1)), x = near_by(1), put(x), barrier(),
-                                                                 ptx_end(k);
-    ADVISED(RACE, 1, "still be reading"); /* one buffer, one barrier a round */
-    /* one thread tells all */
-    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
-    ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
-    ADVISED(RACE, 1, "of the warp");
-    start(), ptx_for(k, zero, n, ptx_u32(1)), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero));
-    ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k), barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)),
-                                                                 store(x);
-    barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
-}
-
-static void test_seeds_fma_fuser(void) {
-    ptx_val a, x;
-    ptx_var v;
-#define A_START start(), a = ptx_param(k, "a", PTX_F32)
-    /* the product is a variable that is set again in between: not the same number any more */
-    A_START, v = ptx_var_new(k, ptx_mul(k, a, a)), ptx_set(k, v, a), x = ptx_add(k, ptx_get(k, v), a);
-    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    A_START, v = ptx_var_new(k, a), ptx_set(k, v, ptx_mul(k, a, a)), x = ptx_add(k, ptx_get(k, v), a);
-    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    A_START, x = ptx_op2(k, PTX_MUL, PTX_RZ, a, a), x = ptx_add(k, x, a), store(ptx_as(x, PTX_U32));
-    ADVISED(CONTRACTION, 0, NULL);
-    A_START, x = ptx_mul(k, a, a), x = ptx_op2(k, PTX_ADD, PTX_FTZ, x, a), store(ptx_as(x, PTX_U32));
-    ADVISED(CONTRACTION, 0, NULL);
-    A_START, x = ptx_op2(k, PTX_MUL, PTX_SAT, a, a), x = ptx_add(k, x, a), store(ptx_as(x, PTX_U32));
-    ADVISED(CONTRACTION, 0, NULL);
-    A_START, x = ptx_cvt(k, PTX_F32, ptx_mul(k, ptx_cvt(k, PTX_F64, a), ptx_f64(2))), x = ptx_add(k, x, a);
-    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    A_START, x = ptx_sub(k, a, ptx_mul(k, a, a)), store(ptx_as(x, PTX_U32)),
-             ADVISED(CONTRACTION, 1, "ptx_fma");
-#undef A_START
+    start(), tree(1, 1), FINE;
+    start(), ptx_for(k, zero, n, ptx_u32(1)), tree(1, 1), barrier(), ptx_end(k), FINE;
 }
 
 /* count values live at once, in a loop or not, against the exact number. */
@@ -1249,34 +1097,6 @@ static void test_wide_pressure(void) {
     CHECK(large < 0.6 && small < 0.2);
 }
 
-/* The advice on so many stores where threads part, behind 400 other places where they do. */
-static double cost_of_stores(int count) {
-    ptx_val own;
-    clock_t from;
-    int i;
-    start();
-    ptx_require_block(k, 128, 1, 1);
-    own = ptx_ptr_add(k, ptx_shared(k, "many", PTX_U32, 4096, 16), tid, 4);
-    for (i = 0; i < 400; i++) {
-        ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_u32((uint64_t)i % 128)));
-        ptx_st(k, PTX_U32, ptx_at(own, 4 * i), tid), ptx_end(k);
-    }
-    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_u32(64)));
-    for (i = 0; i < count; i++) ptx_st(k, PTX_U32, ptx_at(own, 0), ptx_u32((uint64_t)i));
-    ptx_end(k), ptx_ret(k);
-    from = clock();
-    CHECK(ptx_advise(m) && ptx_get_error(m)->code == PTX_E_NONE);
-    ptx_module_free(m);
-    return (double)(clock() - from) / CLOCKS_PER_SEC;
-}
-
-/* Who comes to a block is asked for each store there; whether a branch elsewhere keeps some of them away has
-   one answer for the block. With a walk for each, 400 stores took ten times as long as one. */
-static void test_wide_advice(void) {
-    double one = cost_of_stores(1), many = cost_of_stores(400);
-    CHECK(many < 4 * one + 0.1);
-}
-
 static void test_pressure(void) {
     enum { MOST = 400 };
     ptx_val v[MOST], sum;
@@ -1303,7 +1123,6 @@ static void test_pressure(void) {
             snprintf(site, sizeof site, "%s:%d", __FILE__, line);
             CHECK_MORE(strcmp(peak.site, site) == 0 || strstr(peak.site, __FILE__), peak.site);
         }
-        CHECK((ptx_advise(m) > 0) == (counts[i] > 253));
         ptx_module_free(m);
     }
     /* a value that is needed in every round is live through the whole loop, one that is not is not */
@@ -1404,7 +1223,7 @@ static void test_memory(void) {
         put(n), store(near_by(1)), barrier();
         ptx_end(k);
         ptx_ret(k);
-        ended = ptx_advise(m) == 1 && ptx_pressure(m, 0, &peak);
+        ended = ptx_text(m, NULL) && ptx_pressure(m, 0, &peak);
         if (!ended) CHECK(ptx_get_error(m)->code == PTX_E_MEMORY);
         left = 1000;
         ptx_module_free(m);
@@ -1558,7 +1377,6 @@ int main(void) {
     test_clusters();
     test_places();
     test_refusals();
-    test_order();
     test_behaviours();
     test_groups_and_calls();
     test_copies();
@@ -1573,13 +1391,9 @@ int main(void) {
     test_limits();
     test_calls();
     test_names();
-    test_races();
-    test_contractions();
-    test_seeds_barrier_checker();
-    test_seeds_fma_fuser();
+    test_tree_reduction();
     test_pressure();
     test_wide_pressure();
-    test_wide_advice();
     test_locate();
     test_memory();
     return check_end();

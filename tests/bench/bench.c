@@ -233,7 +233,6 @@ static int bench_length(void) {
         printf("  %-16s %5.1f %11.1f\n", scale_names[step], best[0][step], best[1][step]);
     printf("  bytes each       %5.0f %11.0f\n", bytes[0], bytes[1]);
     gate("build, verify, print: the long by the short", total[1] / total[0], 0, 1.5);
-    gate("advise: the long by the short", best[1][SCALE_ADVISE] / best[0][SCALE_ADVISE], 0, 1.5);
     gate("allocations after a reset", (double)again, 0, 0);
     return 0;
 }
