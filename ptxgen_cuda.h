@@ -87,11 +87,26 @@
           the handle's.
    DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs, in cache_files files of 4 MiB
           at most: a text has four of them to lie in, chosen by a hash of it, of the chip and of the driver's
-          version, and takes the place of the oldest. All these stand in the file, the text as its length and
-          128 bits, with a check sum over everything. A file is written under another name and then renamed,
-          so that others see the old or the new one, never half of it; a file that is damaged, foreign or
-          refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
-          error. A folder may be shared by any number of processes and machines.
+          version, and takes the place of the oldest. All these stand in the file, the whole text too, with a
+          check sum against damage. A file is written under another name and then renamed, so that others see
+          the old or the new one, never half of it. What cannot be read, written or trusted is built again:
+          that costs time and is no error. But a path of more than 511 characters is one (ARGUMENT), and so is
+          a folder that is there and cannot be trusted (FOLDER). Any number of processes may share a folder.
+          Files that killed processes left half written are removed after an hour, at a handle's first write.
+   TRUST  Machine code from the folder runs with the rights of the program, and cannot be checked. So only the
+          program's own user (the effective one) and root are trusted.
+          - The folder belongs to one of them, and nobody else may write to it, unless it is sticky (/tmp).
+            ptxcu_open checks this, and so does each use.
+          - A file is used if it is a regular file of the user's own, without a second name (hard link), that
+            nobody else may write to. It is opened without following a link and without waiting. Its lengths
+            must add up to the file's, and its text must be the one asked for, compared byte by byte.
+          - A file is written under a random name that does not exist yet, with access for its user alone.
+          The caller chooses the directories above the folder: whoever may rename one of them chooses the
+          folder, so take one in the user's home. Several users need a folder each. On Windows the access list
+          of the folder says who may write to it, and is not checked; a reparse point (link) is not followed.
+          Two more things are code, and as trusted as the program: the driver's library, which
+          PTXGEN_CUDA_LIBRARY and the search path of libraries name; and PTX, which may read and write all
+          memory of the context.
 
    DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
           streams by itself; build graphs node by node; use several devices through one handle (open one
@@ -135,7 +150,8 @@ extern "C" {
     X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
     X(BUSY, "busy", "a result whose call has not finished")                                                  \
     X(CONTEXT, "context", "no context is current, or the one given cannot be used")                          \
-    X(VARIABLE, "variable", "the program has no such variable")
+    X(VARIABLE, "variable", "the program has no such variable")                                              \
+    X(FOLDER, "folder", "the cache folder is no directory, or others than its user may change it")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
@@ -167,7 +183,7 @@ typedef struct ptxcu_desc {
     int device;              /* ordinal; for the primary context only */
     int use_current_context; /* 1: the context that is current now, and its device; none is an error */
     void *context;           /* a CUcontext, used with its device instead of these; NULL: none */
-    const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
+    const char *cache_folder; /* compiled programs are kept there: see DISK and TRUST. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
     ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
     void *alloc_user;
@@ -474,7 +490,7 @@ typedef struct ptxcu_sample_desc {
 /* Find a driver, open a device.
    cu: gets a handle to be closed, on error too (to read the error), except that it is NULL without memory
    desc: may be NULL
-   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE. */
+   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER, ARGUMENT. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
@@ -752,8 +768,12 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #include <windows.h>
 #define PTXCU__CALL __stdcall
 #else
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define PTXCU__CALL
 #endif
@@ -881,6 +901,7 @@ struct ptxcu {
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
+    uint32_t cleaned;   /* the cache folder was rid of what killed processes have left */
     ptx_alloc_fn alloc;
     void *alloc_user;
     /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
@@ -1054,6 +1075,201 @@ static void ptxcu__unload_library(void *library) {
 #else
     dlclose(library);
 #endif
+}
+
+/* -- files of the cache folder, see TRUST -- */
+
+#ifdef _WIN32
+typedef struct ptxcu__file {
+    HANDLE id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    BY_HANDLE_FILE_INFORMATION i;
+    f->id = CreateFileA(name, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                        FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+    if (f->id == INVALID_HANDLE_VALUE) return 0;
+    if (GetFileType(f->id) == FILE_TYPE_DISK && GetFileInformationByHandle(f->id, &i)
+        && !(i.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT))
+        && i.nNumberOfLinks == 1) {
+        f->bytes = (uint64_t)i.nFileSizeHigh << 32 | i.nFileSizeLow;
+        f->modified = ((uint64_t)i.ftLastWriteTime.dwHighDateTime << 32 | i.ftLastWriteTime.dwLowDateTime)
+                          / 10000000u
+                      - 11644473600u; /* 1601 to 1970 */
+        return 1;
+    }
+    CloseHandle(f->id);
+    return 0;
+}
+
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = CreateFileA(name, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    return f->id != INVALID_HANDLE_VALUE;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    DWORD n = 0;
+    return ReadFile(f->id, to, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    DWORD n = 0;
+    return WriteFile(f->id, from, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return CloseHandle(f->id) != 0; }
+static int ptxcu__file_remove(const char *name) { return DeleteFileA(name) != 0; }
+static int ptxcu__file_rename(const char *from, const char *to) {
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    DWORD attributes = GetFileAttributesA(folder);
+    *missing = attributes == INVALID_FILE_ATTRIBUTES;
+    return !*missing && !(attributes & FILE_ATTRIBUTE_DIRECTORY) ? "is no directory" : NULL;
+}
+
+static uint64_t ptxcu__random(void) {
+    LARGE_INTEGER ticks;
+    QueryPerformanceCounter(&ticks);
+    return (uint64_t)ticks.QuadPart * 0x9e3779b97f4a7c15u ^ (uint64_t)GetCurrentProcessId() << 32;
+}
+
+typedef struct ptxcu__listing {
+    HANDLE id;
+    WIN32_FIND_DATAA found;
+    int more;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    char pattern[600];
+    snprintf(pattern, sizeof pattern, "%s\\ptxgen-*.tmp", folder);
+    l->id = FindFirstFileA(pattern, &l->found);
+    l->more = -1;
+    return l->id != INVALID_HANDLE_VALUE;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    l->more = l->more < 0 || FindNextFileA(l->id, &l->found);
+    return l->more ? l->found.cFileName : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
+#else
+/* glibc declares these for strict C99 under its own names only. */
+#if defined(O_NOFOLLOW) && defined(O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC)
+#elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
+#else
+#define PTXCU__OPEN_FLAGS 0 /* a link can only be the user's or root's own: see ptxcu__folder_fault */
+#endif
+
+typedef struct ptxcu__file {
+    int id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+/* Open a file for reading that can be trusted. 0: there is none. */
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    struct stat s;
+    f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
+    if (f->id < 0) return 0;
+    if (fstat(f->id, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022)
+        && s.st_nlink == 1) {
+        f->bytes = (uint64_t)s.st_size;
+        f->modified = s.st_mtime > 0 ? (uint64_t)s.st_mtime : 0;
+        return 1;
+    }
+    close(f->id);
+    return 0;
+}
+
+/* Make a file that was not there. */
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
+    return f->id >= 0;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    char *p = (char *)to;
+    while (bytes) {
+        ssize_t n = read(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    const char *p = (const char *)from;
+    while (bytes) {
+        ssize_t n = write(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return close(f->id) == 0; }
+static int ptxcu__file_remove(const char *name) { return unlink(name) == 0; }
+static int ptxcu__file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    struct stat s;
+    *missing = stat(folder, &s) != 0;
+    if (*missing) return NULL;
+    if (!S_ISDIR(s.st_mode)) return "is no directory";
+    if (s.st_uid != geteuid() && s.st_uid != 0) return "belongs to another user; take one of this user's own";
+    if ((s.st_mode & 022) && !(s.st_mode & 01000)) /* not sticky */
+        return "can be written by others; take that right away (chmod go-w), or take another folder";
+    return NULL;
+}
+
+/* For a name that nobody has thought of. That it is new is seen to when the file is made. */
+static uint64_t ptxcu__random(void) {
+    uint64_t r = 0;
+    ptxcu__file f;
+    f.id = open("/dev/urandom", O_RDONLY | O_NONBLOCK | PTXCU__OPEN_FLAGS);
+    if (f.id >= 0) {
+        if (!ptxcu__file_read(&f, &r, sizeof r)) r = 0;
+        close(f.id);
+    }
+    return r ^ ((uint64_t)time(NULL) << 32) ^ ((uint64_t)clock() << 16) ^ (uint64_t)getpid();
+}
+
+typedef struct ptxcu__listing {
+    DIR *id;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    l->id = opendir(folder);
+    return l->id != NULL;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    const struct dirent *e = readdir(l->id);
+    return e ? e->d_name : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
+#endif
+
+static ptxcu_code ptxcu__choose_folder(ptxcu *cu, const char *folder) {
+    int missing;
+    const char *fault;
+    size_t length = strlen(folder);
+    if (length >= sizeof cu->cache_folder)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: cache_folder has %llu characters, at most %u are possible: %.60s...",
+                           (unsigned long long)length, (unsigned)sizeof cu->cache_folder - 1, folder);
+    fault = *folder ? ptxcu__folder_fault(folder, &missing) : NULL;
+    if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
+    memcpy(cu->cache_folder, folder, length + 1);
+    return PTXCU_E_NONE;
 }
 
 /* Try one library. The message of the handle grows by a line that says what was wrong with it, and the
@@ -1333,11 +1549,13 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu->first.thread = ptxcu__self();
     /* A tensor that outlives its handle must not fit a later one in the same place. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
-    if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
-        strcpy(cu->cache_folder, d.cache_folder);
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
+    if (d.cache_folder) {
+        code = ptxcu__choose_folder(cu, d.cache_folder);
+        if (code != PTXCU_E_NONE) return code;
+    }
     ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
@@ -2199,18 +2417,16 @@ static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
 
 #define PTXCU__KEPT_MAX ((size_t)4 << 20)
 #define PTXCU__WAYS 4u /* files that a text may be in */
-/* What a file begins with; the machine code follows. */
+/* What a file begins with; the text follows, then the machine code. */
 typedef struct ptxcu__kept {
     char magic[8];
-    uint64_t check;               /* of the fields behind it and the machine code */
-    uint64_t text[2], text_bytes; /* two hashes of the text, and its length */
-    uint64_t image_bytes;
-    uint64_t written; /* when: the oldest makes room */
+    uint64_t check; /* of the fields behind it and the machine code: against damage */
+    uint64_t text_bytes, image_bytes;
     uint32_t driver, target, capability, unused;
 } ptxcu__kept;
-#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text)
+#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text_bytes)
 
-/* FNV-1a over 8 bytes at a time; `seed` makes a second one of it. */
+/* FNV-1a over 8 bytes at a time */
 static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
     const unsigned char *p = (const unsigned char *)data;
     uint64_t h = 0xcbf29ce484222325u ^ seed, word;
@@ -2230,46 +2446,55 @@ static uint64_t ptxcu__kept_check(const ptxcu__kept *k, const void *image, size_
 
 static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
     memset(k, 0, sizeof *k);
-    memcpy(k->magic, "PTXGEN02", 8);
+    memcpy(k->magic, "PTXGEN03", 8);
     k->text_bytes = strlen(ptx);
-    k->text[0] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0);
-    k->text[1] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0x9e3779b97f4a7c15u);
     k->driver = (uint32_t)cu->info.driver_version;
     k->target = cu->info.target;
     k->capability = cu->capability;
 }
 
 static int ptxcu__kept_same(const ptxcu__kept *a, const ptxcu__kept *b) {
-    return memcmp(a->magic, b->magic, 8) == 0 && a->text[0] == b->text[0] && a->text[1] == b->text[1]
-           && a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
+    return a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
            && a->capability == b->capability;
 }
 
 /* The file of one of the places that a text may have: they lie together, so that a folder for n files has no
    more than n, whatever their number. */
-static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, uint32_t way, char *name, size_t size) {
+static void ptxcu__kept_name(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
-    uint64_t slot = k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->capability << 32;
-    slot = slot % (cu->cache_files / ways) * ways + way % ways;
+    uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
     snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
 }
 
+/* The file goes on with the text. */
+static int ptxcu__kept_has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
+    char part[4096];
+    size_t n;
+    for (; bytes; bytes -= n, ptx += n) {
+        n = bytes < sizeof part ? bytes : sizeof part;
+        if (!ptxcu__file_read(f, part, n) || memcmp(part, ptx, n) != 0) return 0;
+    }
+    return 1;
+}
+
 /* The machine code in a file, if the file is whole and of this text: allocated, or NULL. *age: when it was
-   written, 0 for a file that is missing or damaged. */
-static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes,
-                              uint64_t *age) {
+   written, 0 for a file that is missing, damaged or not to be trusted. */
+static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, const char *ptx,
+                              size_t *bytes, uint64_t *age) {
     ptxcu__kept k;
+    ptxcu__file f;
     void *image = NULL;
-    FILE *f = fopen(name, "rb");
     *age = 0;
-    if (!f) return NULL;
-    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0) {
-        *age = k.written;
-        if (ptxcu__kept_same(&k, want) && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
+    if (!ptxcu__file_open(name, &f)) return NULL;
+    if (f.bytes > sizeof k && f.bytes <= PTXCU__KEPT_MAX && ptxcu__file_read(&f, &k, sizeof k)
+        && memcmp(k.magic, want->magic, sizeof k.magic) == 0 && k.text_bytes < f.bytes - sizeof k
+        && k.image_bytes == f.bytes - sizeof k - k.text_bytes) {
+        *age = f.modified;
+        if (ptxcu__kept_same(&k, want) && ptxcu__kept_has_text(&f, ptx, (size_t)k.text_bytes)) {
             *bytes = (size_t)k.image_bytes;
             image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
             if (image
-                && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
+                && (!ptxcu__file_read(&f, image, *bytes)
                     || ptxcu__kept_check(&k, image, *bytes) != k.check)) {
                 ptxcu__release(cu, image, *bytes);
                 image = NULL;
@@ -2277,59 +2502,90 @@ static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *wa
             }
         }
     }
-    fclose(f);
+    ptxcu__file_close(&f);
     return image;
 }
 
-/* Written beside and renamed: whoever reads sees the old file or the new one. Two that write beside under one
-   name spoil it for each other, which its check tells; so no more names than these are ever left behind. */
-static void ptxcu__kept_write(const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
-    char beside[640];
-    FILE *f;
-    int good;
-    if (!bytes || bytes > PTXCU__KEPT_MAX) return;
+/* The name of a file that is being written: 16 hexadecimal digits. */
+#define PTXCU__BESIDE "ptxgen-"
+static int ptxcu__is_beside(const char *name) {
+    const char *digits = name + sizeof PTXCU__BESIDE - 1;
+    return strncmp(name, PTXCU__BESIDE, sizeof PTXCU__BESIDE - 1) == 0
+           && strspn(digits, "0123456789abcdef") == 16 && strcmp(digits + 16, ".tmp") == 0;
+}
+
+/* Remove what killed processes have left: files of an hour and more that were never renamed. */
+static void ptxcu__folder_clean(const ptxcu *cu) {
+    char path[600];
+    const char *name;
+    ptxcu__listing list;
+    ptxcu__file f;
+    uint64_t now = (uint64_t)time(NULL);
+    if (!ptxcu__listing_open(&list, cu->cache_folder)) return;
+    while ((name = ptxcu__listing_next(&list)) != NULL) {
+        if (!ptxcu__is_beside(name)) continue;
+        snprintf(path, sizeof path, "%s/%.60s", cu->cache_folder, name);
+        if (!ptxcu__file_open(path, &f)) continue;
+        ptxcu__file_close(&f);
+        if (f.modified < now && now - f.modified > 3600) ptxcu__file_remove(path);
+    }
+    ptxcu__listing_close(&list);
+}
+
+/* Written beside and renamed: whoever reads sees the old file or the new one. Replaces the oldest file of its
+   set that can be replaced. */
+static void ptxcu__kept_write(ptxcu *cu, ptxcu__kept *k, const char *ptx, uint64_t hash, const void *image,
+                              size_t bytes, uint64_t *age) {
+    char beside[600], name[600];
+    ptxcu__file f;
+    uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+    int good = 0;
+    if (!bytes || bytes > PTXCU__KEPT_MAX - sizeof *k - k->text_bytes) return;
+    if (!cu->cleaned) ptxcu__folder_clean(cu);
+    cu->cleaned = 1;
     k->image_bytes = bytes;
-    k->written = (uint64_t)time(NULL);
     k->check = ptxcu__kept_check(k, image, bytes);
-#ifdef _WIN32
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)(GetCurrentProcessId() / 4 % 16));
-#else
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)getpid() % 16);
-#endif
-    f = fopen(beside, "wb");
-    if (!f) return;
-    good = fwrite(k, sizeof *k, 1, f) == 1 && fwrite(image, 1, bytes, f) == bytes;
-    if (fclose(f) != 0) good = 0;
-#ifdef _WIN32
-    if (good) remove(name); /* rename does not replace there */
-#endif
-    if (!good || rename(beside, name) != 0) remove(beside);
+    for (i = 0; i < 4 && !good; i++) {
+        snprintf(beside, sizeof beside, "%s/" PTXCU__BESIDE "%016llx.tmp", cu->cache_folder,
+                 (unsigned long long)ptxcu__random());
+        good = ptxcu__file_create(beside, &f);
+    }
+    if (!good) return;
+    good = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
+           && ptxcu__file_write(&f, image, bytes);
+    if (!ptxcu__file_close(&f)) good = 0;
+    for (i = 0; i < ways && good; i++) { /* a directory, say, stays: then the next */
+        for (oldest = way = 0; way < ways; way++)
+            if (age[way] < age[oldest]) oldest = way;
+        ptxcu__kept_name(cu, hash, oldest, name, sizeof name);
+        if (ptxcu__file_rename(beside, name)) return;
+        age[oldest] = UINT64_MAX;
+    }
+    ptxcu__file_remove(beside);
 }
 
 /* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind;
    what is wrong with the text the usual way tells. */
 static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__kept key;
-    char name[600], oldest[600];
+    char name[600];
     void *image, *state = NULL;
     size_t bytes = 0;
-    uint64_t age, least = UINT64_MAX;
+    uint64_t age[PTXCU__WAYS], hash;
     uint32_t way;
-    int loaded = 0;
-    if (!cu->cache_folder[0]) return 0;
+    int loaded = 0, missing;
+    if (!cu->cache_folder[0] || ptxcu__folder_fault(cu->cache_folder, &missing) || missing) return 0;
     ptxcu__kept_key(cu, ptx, &key);
+    if (key.text_bytes > PTXCU__KEPT_MAX - sizeof key) return 0;
+    hash = ptxcu__sum(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
     for (way = 0; way < PTXCU__WAYS && way < cu->cache_files; way++) {
-        ptxcu__kept_name(cu, &key, way, name, sizeof name);
-        image = ptxcu__kept_read(cu, name, &key, &bytes, &age);
+        ptxcu__kept_name(cu, hash, way, name, sizeof name);
+        image = ptxcu__kept_read(cu, name, &key, ptx, &bytes, &age[way]);
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__release(cu, image, bytes);
             if (loaded) return 1;
-            age = 0; /* of this text, and the driver does not take it */
-        }
-        if (age < least) {
-            least = age;
-            strcpy(oldest, name);
+            age[way] = 0; /* of this text, and the driver does not take it */
         }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
@@ -2338,7 +2594,7 @@ static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
             == 0 /* CU_JIT_INPUT_PTX */
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__kept_write(oldest, &key, image, bytes);
+        if (loaded) ptxcu__kept_write(cu, &key, ptx, hash, image, bytes, age);
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* nobody else can: try again */
     return loaded;
