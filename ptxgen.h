@@ -80,10 +80,9 @@
           ptx_reference().
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets, comments and statements end in the text that they begin in. It is read
-          for what is sure: instructions that PTX or the target has not, operands that these have not, names
-          that nothing declares, labels that stand nowhere, and what is declared twice: a text that is used
-          again keeps its labels in braces.
+          most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
+          instructions, names, branches and exits are not checked: that is left to the assembler. A text that
+          is used again keeps its labels in braces.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -105,41 +104,28 @@
           arguments.
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases: no case runs into the next. ptx_brx() is the bare jump through a table.
-   WHAT IS VERIFIED  before there is a text, along every path: each value is defined where it is used; labels,
-          scopes and ends; no code that nothing reaches, no loop without a way out; addresses (space, width,
-          range, alignment as far as they are known); immediates against their slots; limits of shared,
-          constant and parameter memory; waits for cp.async and wgmma; the fence of wgmma; setmaxnreg without
-          a cap at entry; launch bounds; and what follows.
-   TOGETHER  Barriers, shuffles, matrices are for all threads of a cluster, a block, a warpgroup (four warps),
-          a warp. The verifier follows what differs between threads (ids, loads, atomics, results of calls
-          and raw text) into branches and loops, and refuses such an instruction where only some come, those
-          that have left by ptx_ret counted in. Block ids differ in a cluster. It knows %tid.x / 32 in its
-          spellings, (%ctaid.x * 128 + %tid.x) / 32 too where ptx_require_block() or ptx_launch_bounds() make
-          the block a multiple of 32 (of an undeclared block it takes %tid.x to count its threads),
-          comparisons with multiples of 32 and 128. Where you know better, say so: ptx_cluster_uniform(),
-          ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
-   MEMBER MASKS  name the lanes that come to a shuffle or vote: all that are named, and no others. A mask that
-          is a number is compared with the conditions on the way, where these are made of thread and lane ids
-          and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
-          checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
-          the `if` on p is the safe way.
-          Where all lanes of a shuffle by numbers would read of lanes that are not named, it is refused.
-   ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
-          not aligned, and the wrong space of what a number or a generic address was made of; of one with a
-          run-time index, only what can never be aligned. With ptx_require_block(), the places of the first
-          and the last thread are known too.
-   GROUPS  wgmma and setmaxnreg need a block that has a warpgroup; a descriptor or predicate of wgmma that
-          thread ids make different is refused, so are warpgroups of a declared block that ask for more
-          registers than it began with, a numbered barrier that too few ever come to, tcgen05 for one block
-          and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
+   VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
+          unreachable code, no loop without a way out; constant offsets out of the range of an array or
+          variable, or misaligned; limits of shared, constant and parameter memory, of launch bounds and of
+          setmaxnreg; waits for cp.async, wgmma and tcgen05.ld; fences of wgmma; and uniformity.
+   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, a block, a
+          warpgroup (four warps) or a warp. The verifier follows what differs between threads (ids, loads,
+          atomics, results of calls and raw text) into branches and loops, and refuses such an instruction
+          where only some of its threads come; threads that have left by ptx_ret count as absent. Block ids
+          differ in a cluster. It knows %tid.x / 32 in its spellings, (%ctaid.x * 128 + %tid.x) / 32 too where
+          ptx_require_block() or ptx_launch_bounds() make the block a multiple of 32 (of an undeclared block
+          it takes %tid.x to count its threads), and comparisons with multiples of 32 and 128. Where you know
+          better, say so: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+          A member mask names the lanes that come to a shuffle or vote. The mask of all lanes is for a whole
+          warp; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p makes a right one.
+   FOUND BY RUNNING  What depends on values is not guessed: races, member masks, indices, phases of mbarriers,
+          what no thread has written. A run of the kernel on a checking driver or tool finds it.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its words, barriers and jumps, or
-          guess what depends on values at run time: races, indices, phases of mbarriers. Those are found by
-          running.
+          memory or through a function; parse raw text; guess what depends on values at run time.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -2904,8 +2890,8 @@ typedef struct ptx__block {
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
-/* Of a register. %tid.x, plus what is uniform in a warp (warpgroup) and a multiple of 32 (128), shifted right
-   by `shift`: tid. Compared with, or divided by, multiples of 32 and 128 that is uniform in a warp or group. */
+/* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
+   and a multiple of 32 (128), shifted right by `shift`. */
 typedef struct ptx__uniform {
     uint32_t root;   /* the instruction where the difference begins, + 1 */
     uint32_t branch; /* the branch that gave `level`, + 1 */
@@ -2914,7 +2900,7 @@ typedef struct ptx__uniform {
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
     uint8_t needed;
-    uint8_t last_class; /* of a variable's last set, in `last_set`, the instruction + 1, for the rest of its block */
+    uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
 /* A register that is live between blocks, in a block that mentions it; both chains: index + 1. */
@@ -3016,7 +3002,7 @@ struct ptx_kernel {
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_TCGEN05 0x10000000u
-#define PTX__SEEN_TOGETHER 0x04000000u  /* what is not for ANY threads, and addresses of arrays and variables */
+#define PTX__SEEN_TOGETHER 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
@@ -7102,22 +7088,23 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
 }
 
 /* -- verify: graph and definitions --
-   Basic blocks, the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001) and
-   the postdominator tree. A value has one definition and a variable one declaration; it must dominate each
-   use. All of it is linear in practice. */
+   Basic blocks; the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001)
+   and the postdominator tree. A value has one definition and a variable one declaration, which must dominate
+   each use. All of it is linear in practice. */
 
 typedef struct ptx__graph {
     ptx__block *block;
-    uint32_t blocks, reached;              /* reached: how many a path from the entry leads to */
-    uint32_t *block_of_label, *order;      /* order: reverse postorder -> block */
-    uint32_t *first_predecessor, *predecessor; /* of block b: from first_predecessor[b], below that of b + 1 */
-    uint32_t bias[PTX__CLASSES];           /* a register's word + bias of its class = its slot, in all classes */
+    uint32_t blocks, reached;         /* reached: how many a path from the entry leads to */
+    uint32_t *block_of_label, *order; /* order: reverse postorder -> block */
+    uint32_t *first_predecessor,
+        *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
+    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
     uint32_t registers;
     uint32_t *definition, *definition_block; /* slot -> instruction + 1, 0: none; its block */
-    uint32_t *checked;                     /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;                        /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch;           /* see ptx__special_at */
-    uint32_t *stack, *mark;                /* for walks: a word a block */
+    uint32_t *checked;                       /* slot -> block + 1 in which a use was last checked */
+    uint32_t *sets;                          /* slot -> last of module.sets + 1; NULL where nobody asks */
+    uint32_t *special, prefetch;             /* see ptx__special_at */
+    uint32_t *stack, *mark;                  /* for walks: a word a block */
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
@@ -7285,7 +7272,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     return 1;
 }
 
-/* Number the blocks that a path from the entry reaches, in reverse postorder. order 0: none, the entry has 1. */
+/* Number the blocks that a path from the entry reaches, in reverse postorder. 0: none, the entry has 1. */
 static void ptx__fill_order(ptx__graph *g) {
     uint32_t *stack = g->order + g->blocks, depth = 0, left = g->blocks, i;
     ptx__block *block = g->block;
@@ -7331,7 +7318,8 @@ static void ptx__number_dominators(ptx__graph *g) {
     for (i = g->reached; i-- > 1;) block[block[g->order[i]].idom].out += block[g->order[i]].out;
     for (i = 0; i < g->reached; i++) {
         ptx__block *b = &block[g->order[i]];
-        if (i == 0) b->in = 0;
+        if (i == 0)
+            b->in = 0;
         else {
             b->in = place[b->idom];
             place[b->idom] += b->out;
@@ -7430,7 +7418,8 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
     uint32_t low = 0, high = g->blocks;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (g->block[middle].first <= i) low = middle;
+        if (g->block[middle].first <= i)
+            low = middle;
         else
             high = middle;
     }
@@ -7488,8 +7477,8 @@ static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: whether
-   that definition is on every path to here. */
+/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: is
+   that definition on every path to here? */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
     const uint32_t slot = ptx__slot(g, word), home = g->definition_block[slot];
     uint32_t in;
@@ -7591,7 +7580,8 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     size_t low = 0, high = k->calls.count / 2;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (k->calls.at[2 * middle] <= i) low = middle;
+        if (k->calls.at[2 * middle] <= i)
+            low = middle;
         else
             high = middle;
     }
@@ -7630,7 +7620,7 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
     case PTX__WHO_MEMBERS: /* the mask of all lanes is for a warp; which lanes another names, a run shows */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
-                                                                                      : PTX__CLASS_LANE;
+                                                                                     : PTX__CLASS_LANE;
     case PTX__WHO_CALL:
         while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
             if (callee->bears < least) least = callee->bears;
@@ -7737,13 +7727,13 @@ static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
-    ptx__uniform *value;          /* slot -> */
-    uint32_t *level, *branch;     /* block -> level; the branch that gave it, + 1 */
-    uint32_t *condition;          /* block -> the class of its branch's condition so far */
-    uint32_t *condition_root;     /* and where that begins to differ */
+    ptx__uniform *value;             /* slot -> */
+    uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
+    uint32_t *condition;             /* block -> the class of its branch's condition so far */
+    uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__raised */
-    uint32_t *needed;             /* a bit an instruction */
-    uint32_t *work;               /* a stack of slots */
+    uint32_t *needed;                /* a bit an instruction */
+    uint32_t *work;                  /* a stack of slots */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
@@ -7789,8 +7779,7 @@ static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
-    for (; w < end; w = ptx__next_operand(w))
-        ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
+    for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
 
 /* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
@@ -7854,8 +7843,10 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 /* A register as instruction i of block b reads it. */
 static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     ptx__uniform x = u->value[ptx__slot(u->g, word)];
-    if (x.last_set > u->g->block[b].first && x.last_set <= i) x.class_ = x.last_class, x.root = x.last_root;
-    else if (x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
+    if (x.last_set > u->g->block[b].first && x.last_set <= i)
+        x.class_ = x.last_class, x.root = x.last_root;
+    else if (x.level > u->level[b] && x.level > x.class_)
+        x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
 }
@@ -7869,7 +7860,8 @@ static ptx__uniform ptx__operand_class(const ptx__uniformity *u, const uint32_t 
     if (PTX__TAG(word) < PTX__CLASSES) return ptx__read_register(u, word, i, b);
     x.root = i + 1;
     if (PTX__IS_INTEGER(word)) x.zeros = ptx__low_zeros(w[1]);
-    if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function) x.class_ = PTX__CLASS_LANE; /* each its own */
+    if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function)
+        x.class_ = PTX__CLASS_LANE; /* each its own */
     if (PTX__TAG(word) == PTX__W_SPECIAL) {
         x.class_ = (uint8_t)ptx__special_class(u->k, PTX__INDEX(word));
         if (PTX__INDEX(word) == PTX_TID_X) x.tid = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
@@ -7899,7 +7891,8 @@ static unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, 
     unsigned class_ = x[0].tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
     if (k->need[1] * k->need[2] > 1 && (c = ptx__class_of_rows(k->need[0])) > class_) class_ = c;
     if (op == PTX_SETP) {
-        if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number)) return PTX__CLASS_LANE;
+        if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number))
+            return PTX__CLASS_LANE;
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
         if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->need[0] && rows >= k->need[0])
@@ -7925,7 +7918,8 @@ static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, uns
 }
 
 /* What the result of an operation on x[0] .., their words at w, keeps of %tid.x and of low zeros. */
-static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w, ptx__uniform *r) {
+static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w,
+                               ptx__uniform *r) {
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     unsigned zeros = 0;
     if (mods & (PTX_HI | PTX_SAT) & ~PTX__FAMILY) return;
@@ -7937,7 +7931,8 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SUB:
     case PTX_ADD:
         zeros = x[0].zeros < x[1].zeros ? x[0].zeros : x[1].zeros;
-        if (x[0].tid) r->tid = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
+        if (x[0].tid)
+            r->tid = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
         else if (x[1].tid && form->row->op == PTX_ADD)
             r->tid = ptx__tid_plus(&x[1], &x[0], x[0].zeros);
         break;
@@ -7993,7 +7988,8 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
-    if (x[0].tid && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
+    if (x[0].tid
+        && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
         narrower = ptx__tid_test_class(u->k, form, x, ptx__next_operand(first));
         if (narrower < r.class_) r.class_ = (uint8_t)narrower, r.root = i + 1;
     }
@@ -8021,11 +8017,14 @@ static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b)
         slot = ptx__slot(u->g, *w);
         x = &u->value[slot];
         if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, changed = 1;
-        if (u->g->sets[slot] && !ins->guard) x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
-        else if (made.class_ > x->last_class) /* by a guard: behind it the variable may be what it was before */
+        if (u->g->sets[slot] && !ins->guard)
+            x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
+        else if (made.class_
+                 > x->last_class) /* by a guard: behind it the variable may be what it was before */
             x->last_class = made.class_, x->last_root = made.root;
         if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b], changed = 1;
-        if (u->g->sets[slot] || (x->tid == made.tid && x->shift == made.shift && x->zeros == made.zeros)) continue;
+        if (u->g->sets[slot] || (x->tid == made.tid && x->shift == made.shift && x->zeros == made.zeros))
+            continue;
         x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros, changed = 1;
     }
     return changed;
@@ -8061,9 +8060,9 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
     return b;
 }
 
-/* The branch at the end of block `from` diverges at that level: raise what is control dependent on it, and on
-   branches in there. Each block is raised once to each level, and with one to those below it; so the search on
-   the highest finds all that is new to any. */
+/* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
+   on it, and on branches in there. A block is raised once to each level, and to all below it at the same time;
+   so the search at the highest level finds all that is new at any. */
 static void ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
     uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
@@ -8092,8 +8091,7 @@ static int ptx__propagate_divergence(ptx__uniformity *u) {
     for (b = 0; b < u->g->blocks; b++) {
         ptx__uniform condition;
         if (!u->g->block[b].guard || !u->g->block[b].order) continue;
-        condition =
-            ptx__read_register(u, PTX__PREDICATE(u->g->block[b].guard), u->g->block[b].end - 1, b);
+        condition = ptx__read_register(u, PTX__PREDICATE(u->g->block[b].guard), u->g->block[b].end - 1, b);
         if (condition.class_ <= u->condition[b]) continue;
         u->condition[b] = condition.class_;
         u->condition_root[b] = condition.root;
@@ -8177,9 +8175,10 @@ static ptx_code ptx__check_barrier(const ptx__uniformity *u, uint32_t i, uint32_
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
             ptx__describe_root(k, x.root, root, sizeof root);
-            return ptx__fault(k, PTX_E_DIVERGENT, i,
-                              "operand %u of %s must be the same for all that come together; it depends on %s",
-                              (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
+            return ptx__fault(
+                k, PTX_E_DIVERGENT, i,
+                "operand %u of %s must be the same for all that come together; it depends on %s",
+                (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
         if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
             return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most",
@@ -8253,7 +8252,7 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__forward {
     ptx_kernel *k;
     ptx__graph *g;
-    uint32_t effects;      /* a bit for each effect that matters; 0: all instructions do */
+    uint32_t effects;       /* a bit for each effect that matters; 0: all instructions do */
     uint32_t *about, count; /* what the problem is about */
 } ptx__forward;
 typedef uint32_t (*ptx__transfer)(const ptx__forward *p, uint32_t i, uint32_t fact, int report);
@@ -8300,8 +8299,8 @@ static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer
     return p->k->m->error.code;
 }
 
-/* The possible states of this thread's cp.async copies: none issued, issued, committed to a group, waited for.
-   Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
+/* The possible states of this thread's cp.async copies: none issued, issued, committed to a group, waited
+   for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
 static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget);
@@ -8323,13 +8322,15 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     uint32_t effects = ptx__effects_of(p->k, i);
     if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
     if (report && open && effects >> PTX__EFFECT_READ & 1 && ptx__shared_array(p->k, p->g, i) & *p->about)
-        ptx__fault(p->k, PTX_E_ASYNC, i,
-                   "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
-                   "on some path to here");
+        ptx__fault(
+            p->k, PTX_E_ASYNC, i,
+            "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
+            "on some path to here");
     if (report && fact & PTX__COPY_ISSUED && effects == 1u << PTX__EFFECT_WAIT_GROUPS)
-        ptx__fault(p->k, PTX_E_ASYNC, i,
-                   "cp.async.wait_group waits for committed groups only, and on some path to here the copies are "
-                   "not committed");
+        ptx__fault(
+            p->k, PTX_E_ASYNC, i,
+            "cp.async.wait_group waits for committed groups only, and on some path to here the copies are "
+            "not committed");
     if (effects >> PTX__EFFECT_COPY & 1 && fact != PTX__COPY_WAITED)
         return (fact & PTX__COPY_WAITED) | PTX__COPY_ISSUED;
     if (effects >> PTX__EFFECT_COMMIT & 1 && open) return (fact & ~open) | PTX__COPY_COMMITTED;
@@ -8440,9 +8441,10 @@ static uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, ui
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
         for (j = 0; j < p->count; j++)
             if (fact >> j & 1 && p->about[j] + 1 == p->g->definition[ptx__slot(p->g, word)])
-                ptx__fault(p->k, PTX_E_ASYNC, i,
-                           "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
-                           p->k->ins.at[p->about[j]].site);
+                ptx__fault(
+                    p->k, PTX_E_ASYNC, i,
+                    "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
+                    p->k->ins.at[p->about[j]].site);
     switch (ptx__op_of(p->k, ins)) {
     case PTX_TCGEN05_WAIT_LD:
     case PTX_RAW: return 0; /* a call, or text that may wait */
@@ -8488,10 +8490,11 @@ static uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t 
     if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
     if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
     if (report && reads && fact & PTX__CARRY_NONE)
-        ptx__fault(p->k, PTX_E_UNDEFINED, i,
-                   "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
-                   "between",
-                   form->row->name);
+        ptx__fault(
+            p->k, PTX_E_UNDEFINED, i,
+            "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
+            "between",
+            form->row->name);
     if ((reads || op == PTX_ADD || op == PTX_SUB || op == PTX_MAD) && form->asked & PTX_CC & ~PTX__FAMILY)
         return PTX__CARRY_SET | (ins->guard ? fact : 0u);
     return fact;
@@ -8509,7 +8512,8 @@ static ptx_code ptx__check_carry(ptx_kernel *k, ptx__graph *g) {
    of `step`, a power of two. Step 1: nothing is known. */
 static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
     if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
-    if (b.symbol && (a.symbol || negate)) a.step = 1, a.symbol = 0;
+    if (b.symbol && (a.symbol || negate))
+        a.step = 1, a.symbol = 0;
     else
         a.symbol |= b.symbol;
     if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
@@ -8535,7 +8539,8 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     return a;
 }
 
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins, int *budget) {
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins,
+                                   int *budget) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
     const ptx__known nothing = {0, 0, 1, 0};
@@ -8606,13 +8611,15 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint
 }
 
 /* The alignment and size in bytes of what an operand in the slot of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align, uint32_t *bytes) {
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
     const ptx__form *form = ptx__form_of(k, ins);
     const unsigned op = form->row->op, effect = form->effect;
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
     *align = *bytes = 1;
-    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE) *align = *bytes = 128;
+    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE)
+        *align = *bytes = 128;
     else if (op == PTX_DISCARD || op == PTX_APPLYPRIORITY)
         *align = *bytes = 128;
     else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
@@ -8631,14 +8638,15 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;
     else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN || effect == PTX__EFFECT_BULK_OUT)) {
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN
+                 || effect == PTX__EFFECT_BULK_OUT)) {
         while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
         if (w < end) *bytes = w[1];
         *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
     }
 }
 
-/* The space of an access, a bit for each that it may go to, against that of the symbol: NULL, or what it is. */
+/* What the symbol is, if an instruction's state space is another; else NULL. */
 static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
     const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
@@ -8650,12 +8658,14 @@ static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, 
         if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
             own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
     }
-    if (!space) return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
+    if (!space)
+        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
     return space & own & ~PTX__FAMILY ? NULL : what;
 }
 
 /* The address at w, its base and the offset behind it, in the slot of that letter. */
-static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w, char letter) {
+static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
+                                   char letter) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
     const char *array, *other, *text = k->m->chars.at + form->text;
@@ -8678,8 +8688,8 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
         if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
-                          (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     behind = v.step && v.step < own ? (uint32_t)v.step : own;
     if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
         return ptx__fault(
@@ -8687,10 +8697,10 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
             "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %u", text,
             align, (long long)((uint64_t)offset & (behind - 1)), behind);
     if (own < align && !v.step)
-        return ptx__fault(
-            k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that alignment",
-            text, align, array, own);
+        return ptx__fault(k, PTX_E_ALIGN, i,
+                          "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
+                          "it that alignment",
+                          text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -8749,11 +8759,13 @@ static ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
             else if (op == PTX_SETMAXNREG_DEC && n > most)
                 return ptx__fault(
                     k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n,
+                    most);
             else if (op == PTX_SETMAXNREG_INC && k->max_registers && n < least)
                 return ptx__fault(
                     k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n, least);
+                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n,
+                    least);
         }
     return PTX_E_NONE;
 }
@@ -8795,10 +8807,10 @@ enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 }; /* LIVE_IN: read
 typedef struct ptx__liveness {
     ptx_kernel *k;
     ptx__graph *g;
-    uint32_t *of_register, *in_block;     /* slot, block -> its last mention + 1 */
+    uint32_t *of_register, *in_block;       /* slot, block -> its last mention + 1 */
     uint32_t *live_in, *live_out, *written; /* block -> the register for which that holds, as a number */
-    uint32_t *registers, *predicates;     /* block -> what is live at its end */
-    uint32_t *live;                       /* slot -> block + 1 in which it is live at this point */
+    uint32_t *registers, *predicates;       /* block -> what is live at its end */
+    uint32_t *live;                         /* slot -> block + 1 in which it is live at this point */
 } ptx__liveness;
 
 /* What a register takes: 32-bit registers in the low half, predicates in the high half. */
@@ -8834,7 +8846,8 @@ static void ptx__find_mentions(ptx__liveness *l) {
             for (i = g->block[b].first; g->block[b].order && i < g->block[b].end; i++) {
                 const ptx__ins *ins = &k->ins.at[i];
                 for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-                    if (pass == 0) l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
+                    if (pass == 0)
+                        l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
                     else if (l->live[ptx__slot(g, word)])
                         ptx__add_mention(l, word, b, PTX__LIVE_IN);
                 for (at = 0; pass && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
@@ -8851,7 +8864,8 @@ static void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
     uint32_t x, j, depth = 0;
     for (x = head; x; x = at[x - 1].next_of_register) {
         if (at[x - 1].flags & PTX__WRITTEN) l->written[at[x - 1].block] = id;
-        if (at[x - 1].flags & PTX__LIVE_IN) g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
+        if (at[x - 1].flags & PTX__LIVE_IN)
+            g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
     }
     while (depth) {
         const uint32_t b = g->stack[--depth];
@@ -8893,7 +8907,8 @@ static void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak
         uint64_t held = now;
         for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
             uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1) held += ptx__weight(word); /* made and never used */
+            if (*live != b + 1)
+                held += ptx__weight(word); /* made and never used */
             else if (!ins->guard)
                 *live = 0, now -= ptx__weight(word);
         }
@@ -8942,9 +8957,9 @@ static int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *p
 
 /* In this order: each relies on those before it. */
 static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
-    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,          ptx__check_exits,
-    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,         ptx__check_products,
-    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg,    ptx__check_tensor_memory};
+    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,       ptx__check_exits,
+    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,      ptx__check_products,
+    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg, ptx__check_tensor_memory};
 
 /* What is left open where the record ends. */
 static ptx_code ptx__check_record(ptx_kernel *k) {
@@ -9047,7 +9062,8 @@ static int ptx__find_recursion(ptx_module *m) {
             continue;
         }
         callee = k->calls.at[at + 1] == PTX__ANY_CALLEE ? NULL : m->kernels.at[k->calls.at[at + 1]];
-        if (callee && !callee->reached) stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
+        if (callee && !callee->reached)
+            stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
         else if (callee && (callee->reached == 1 || callee->recursive))
             k->recursive = k->calls.at[at] + 1;
         else
