@@ -187,7 +187,7 @@ extern "C" {
     X(ARGUMENT, "argument", "an argument of a call is NULL or out of its range")                             \
     X(NAME, "name", "not a name: letters, digits and _, starting with a letter or _, ASCII,                  \
         at most 255 long")                                                                                   \
-    X(DUPLICATE, "duplicate", "the name is taken in this module or kernel")                                  \
+    X(NAME_TAKEN, "name-taken", "the name is taken in this module or kernel")                                \
     X(TYPE, "type", "an operand's type is not the one that the instruction needs there")                     \
     X(FORM, "form", "the instruction does not exist for this type")                                          \
     X(MODIFIER, "modifier", "the instruction does not take this modifier or combination")                    \
@@ -250,9 +250,9 @@ typedef struct ptx_error {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
-   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. */
+   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
+   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
-    X(NONE, "none", 0, '-')                                                                                  \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
     X(B16, "b16", 16, 'b')                                                                                   \
@@ -299,7 +299,11 @@ typedef struct ptx_error {
     X(S2, "s2", 0, 'm')
 
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
-typedef enum ptx_type { PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT } ptx_type;
+typedef enum ptx_type {
+    PTX_NONE,
+    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
+} ptx_type;
 #undef PTX__ENUM
 
 /* State space of an address. PTX_GENERIC is what an address has of which nothing is known. */
@@ -680,7 +684,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
-#define PTX_TABLE(OP, FORM)                                                                                  \
+#define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
     OP(MOV, "mov", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
@@ -780,7 +784,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(TANH, "tanh", "t=t", PTX__T(F32) | PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)          \
     FORM(TANH, "tanh", "t=t", PTX__BF16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 78, 90)                     \
     OP(TESTP, "testp", "p=t", PTX__FLT, 0, PTX__TEST, PTX__TEST, 0, 20, 0)                                   \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)                                            \
+    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)
+#define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
     OP(AND, "and", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
     OP(OR, "or", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                       \
@@ -870,7 +875,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX__BOOL, 0, 78, 90)                                                                              \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
-    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)                               \
+    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
+#define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
     OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
@@ -951,7 +957,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 0, 0, 0, 0, 0, 78, 90)                                      \
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 0, 0, 0, 0, 0, 78, 90)                                              \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 0, 0, 0, 0, 0, 78, 90)                           \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)                                   \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
+#define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
     OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
     FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
@@ -1076,7 +1083,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 81, 90)                                           \
     OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__I32 | PTX__I64, 0, PTX_MMIO | PTX_RELEASE | PTX_GPU        \
         | PTX_SYS | PTX__M_GLOBAL | PTX_ATOM_ADD, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL            \
-        | PTX_ATOM_ADD, 0, 87, 100)                                                                          \
+        | PTX_ATOM_ADD, 0, 87, 100)
+#define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
     OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
         PTX_ACQ_REL, 60, 70)                                                                                 \
@@ -1175,7 +1183,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         80, 90)                                                                                              \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC,           \
-        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                                              \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)
+#define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
         "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
@@ -1293,7 +1302,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
         | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)                   \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
+#define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
     OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
     OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
@@ -1358,7 +1368,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
         100)                                                                                                 \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
-        0, 0, 86, 100)                                                                                       \
+        0, 0, 86, 100)
+#define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
@@ -1451,7 +1462,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ON_120)                                                                                         \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)                                                                                         \
+        PTX__ON_120)
+#define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
        f16 of m16n8k32 in f32, where no pair of that number is */                                            \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
@@ -1482,7 +1494,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A)                                                                                 \
+        0, 87, PTX__ON_120A)
+#define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
@@ -1586,7 +1599,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
     OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)
+#define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
         0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
@@ -1632,7 +1646,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)                                                            \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)
+#define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
@@ -1758,7 +1773,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)
+#define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
         31, 20)                                                                                              \
@@ -1864,6 +1880,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
     OP(BRX_EDGE, "", "=", 0, 0, 0, 0, 0, 60, 30)                                                             \
     OP(RAW, "", "=", 0, 0, 0, 0, 0, 10, 0)
+#define PTX_TABLE(OP, FORM)                                                                                  \
+    PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
+    PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
+    PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
+    PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
+    PTX__TABLE_TEXTURES(OP, FORM)
 
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
@@ -2574,12 +2596,19 @@ typedef struct ptx__type_fact {
     char kind;
 } ptx__type_fact;
 #define PTX__ROW(type, name, bits, kind) {name, bits, kind},
-static const ptx__type_fact ptx__types[] = {PTX_TYPES(PTX__ROW)};
+#define PTX__GAP {"no type", 0, '-'}
+static const ptx__type_fact ptx__types[] = {
+    {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
+#undef PTX__GAP
 
-/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "none". */
+/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "no type". */
 static const ptx__type_fact *ptx__fact(unsigned type) {
-    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX_NONE];
+    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX__NO_TYPE];
+}
+static int ptx__is_type(unsigned type) {
+    return type == PTX_NONE || (type > PTX__NO_TYPE && type < PTX__TYPE_COUNT);
 }
 
 typedef struct ptx__row {
@@ -3206,7 +3235,7 @@ PTXGEN_API const char *ptx_error_name(ptx_code code) {
 PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m) { return m ? &m->error : &ptx__no_module; }
 
 PTXGEN_API const char *ptx_type_name(ptx_type type) {
-    return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->name : "?";
+    return ptx__is_type((unsigned)type) ? ptx__fact((unsigned)type)->name : "?";
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
@@ -3716,14 +3745,14 @@ static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                      unsigned src, ptx_mods asked, unsigned n, unsigned n_out, ptx_mods *mods,
                                      char *program, unsigned *length) {
-    const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL, *other = NULL, *lacking = NULL;
+    const ptx__row *row = &ptx__rows[k->m->first[op]], *closest = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
         if (row->src ? !(row->src >> src & 1) : src != PTX_NONE) continue;
-        if (!near || asked & ~near->allow) near = row;
+        if (!closest || asked & ~closest->allow) closest = row;
         if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
         if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
             || ptx__access_wrong(op, all) || ptx__cannot_saturate(op, type, src, all))
@@ -3758,13 +3787,13 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
-    if (!near && row->src)
+    if (!closest && row->src)
         ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
                   ptx__fact(type)->name);
-    else if (!near)
+    else if (!closest)
         ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
     else {
-        const ptx_mods other_mods = asked & ~near->allow;
+        const ptx_mods other_mods = asked & ~closest->allow;
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
         if (atomic & PTX_ATOM_CAS)
@@ -3780,8 +3809,8 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
             return NULL;
         } else if (!what)
             why = " needs one more modifier, such as ",
-            what = ptx__mod_text(ptx__missing(near->need, asked), near->need);
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", near->name, type ? "." : "",
+            what = ptx__mod_text(ptx__missing(closest->need, asked), closest->need);
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", closest->name, type ? "." : "",
                   type ? ptx__fact(type)->name : "", why, what);
     }
     return NULL;
@@ -4642,9 +4671,9 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     if (!ptx__ready(k)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
-    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none",
-                         type >= PTX__TYPE_COUNT ? type : src_type),
+    if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...",
+                         ptx__is_type(type) ? src_type : type),
                d;
     if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
@@ -4953,12 +4982,18 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
         return 0;
     }
-    if (op < PTX__OP_COUNT && type < PTX__TYPE_COUNT && src_type < PTX__TYPE_COUNT && n <= PTX__OPERANDS_MAX
+    if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
         && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
         return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site,
-              "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
-              type, src_type, n, n_out);
+    if (op >= PTX__OP_COUNT)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
+    else if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
+                  ptx__rows[k->m->first[op]].name, ptx__is_type(type) ? src_type : type);
+    else
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
+                  ptx__rows[k->m->first[op]].name, n, n_out == PTX__ONE ? 1 : n_out, PTX__OPERANDS_MAX,
+                  PTX__RESULTS_MAX);
     return 0;
 }
 /* What a policy is made of: a fraction, or sizes. */
@@ -5271,19 +5306,19 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     if (!at) return NULL;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && had->what & PTX__IS_KERNEL) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s", name,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel '%.80s' already, started at %s", name,
                  m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
         return NULL;
     }
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s', made at %s", name,
                  m->variables.at[had->what].site);
         return NULL;
     }
     had = ptx__find_name(m, PTX__OF_SOME, name);
     if (had) had = ptx__find_name(m, had->what, name);
     if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
-        ptx_fail(m, PTX_E_DUPLICATE, site,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site,
                  "a kernel before has a parameter '%.80s', and ptxas does not bear a kernel of that name",
                  name);
         return NULL;
@@ -5374,7 +5409,7 @@ PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *na
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
     had = ptx__find_name(m, PTX__OF_SOME, name);
     if (had)
-        ptx__fail(k, PTX_E_DUPLICATE, site,
+        ptx__fail(k, PTX_E_NAME_TAKEN, site,
                   "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
                   m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
@@ -5408,12 +5443,12 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
     static const char *const kinds[] = {"parameter", "shared", "local"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name), 0;
     if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name), 0;
     had = ptx__find_name(k->m, k->index, name);
     if (had)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
     return 1;
 }
 
@@ -5439,7 +5474,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
-        ptx__fail(k, PTX_E_DUPLICATE, site,
+        ptx__fail(k, PTX_E_NAME_TAKEN, site,
                   "a kernel behind this is called '%.80s', and ptxas does not bear a parameter of that name",
                   name);
         return 0;
@@ -5639,17 +5674,17 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     if (!name) return none;
     had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
     if (had && !(had->what & PTX__IS_KERNEL)) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s' already, made at %s",
                  desc->name, m->variables.at[had->what].site);
         return none;
     }
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel or function '%.80s'", desc->name);
         return none;
     }
     had = ptx__find_name(m, PTX__OF_SOME, desc->name);
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site,
                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
                  m->names.at + m->kernels.at[had->what]->name, desc->name);
         return none;
@@ -6427,7 +6462,7 @@ static int ptx__text_declares(ptx_kernel *k, const char *site, const char *p, un
     size_t n;
     for (; *p && *p != ';' && *p != '='; p++)
         if ((n = ptx__word_length(p)) != 0) {
-            if (!ptx__text_place(k, site, p, n, depth, PTX_E_DUPLICATE)) return 0;
+            if (!ptx__text_place(k, site, p, n, depth, PTX_E_NAME_TAKEN)) return 0;
             p += n - 1;
         } else if (*p == '.')
             p += strcspn(p + 1, " \t\n;,");
@@ -7495,7 +7530,7 @@ typedef struct ptx__flow {
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t *moving, moving_count;            /* see ptx__spread_first */
     uint32_t *special; /* the instructions that more than their values are checked of */
-    uint32_t far;      /* how many, in a kernel that no cache holds: the next are fetched ahead; else 0 */
+    uint32_t ahead;    /* how many, in a kernel that no cache holds: the next are fetched ahead; else 0 */
     uint32_t post_reached;
     int pressure; /* whether register pressure is asked for, which needs what follows in any kernel */
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
@@ -7618,12 +7653,12 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
     b->end = n;
     f->blocks = (uint32_t)(b - f->block) + 1;
     special[listed] = UINT32_MAX;
-    f->far = n > 20000 ? listed : 0;
+    f->ahead = n > 20000 ? listed : 0;
 }
 
 /* The next that is special; in a long kernel those behind it are on their way by then. */
 PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__flow *f, uint32_t s) {
-    if (s + 16 < f->far) {
+    if (s + 16 < f->ahead) {
         PTX__SOON(&k->ins.at[f->special[s + 16]]);
         PTX__SOON(k->words.at + k->ins.at[f->special[s + 8]].words);
     }
@@ -11152,9 +11187,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
         p = ptx__put(m, p, " = {");
         for (i = 0; p && i < count; i++) {
             uint64_t bits = 0;
-            uint32_t byte;
-            for (byte = 0; v->data && byte < part; byte++)
-                bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
+            uint32_t at;
+            for (at = 0; v->data && at < part; at++)
+                bits |= (uint64_t)data[(size_t)i * part + at] << (8 * at);
             for (; a < m->addresses.count && m->addresses.at[a].in == index; a++)
                 if (m->addresses.at[a].element >= i) break;
             if (!(p = ptx__text_room(m, p, 64))) break;

@@ -41,12 +41,15 @@
    LIBRARY  ptxcu_desc.library, else the variable PTXGEN_CUDA_LIBRARY, else libcuda.so.1, libcuda.so
           (nvcuda.dll on Windows). If that gives no working driver with a device: ptxcu_desc.fallback, else
           PTXGEN_CUDA_FALLBACK. So a machine without a GPU runs the same program on the CPU driver of
-          tests/sim. An empty variable is none. The library stays loaded when the handle is closed: its own
+          tests/sim (`make build/libptxsim.so`). An empty variable is none; a program with more rights than
+          its caller (setuid) reads neither. The library stays loaded when the handle is closed: its own
           threads may still run.
    CONTEXT  The device's primary context, shared with everything else that uses it (the CUDA runtime too),
-          or the caller's current one. Each call that reaches the driver makes the handle's context current
-          on the calling thread and leaves it so; ptxcu_close puts back what was current at ptxcu_open, if
-          it is still this one.
+          or one of the caller's: ptxcu_desc.context, or the one that is current at ptxcu_open. The caller
+          keeps it until ptxcu_close. Each call that reaches the driver pushes the handle's context and pops
+          it before it returns, on errors too, so that the calling thread has the same current context as
+          before. Where the handle's context is current already, both are saved: a thread that launches much
+          may make it current itself (ptxcu_get_context).
    THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
           Not at the same time: opening or closing a handle and anything else with it; unloading a program
           (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
@@ -84,11 +87,26 @@
           the handle's.
    DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs, in cache_files files of 4 MiB
           at most: a text has four of them to lie in, chosen by a hash of it, of the chip and of the driver's
-          version, and takes the place of the oldest. All these stand in the file, the text as its length and
-          128 bits, with a check sum over everything. A file is written under another name and then renamed,
-          so that others see the old or the new one, never half of it; a file that is damaged, foreign or
-          refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
-          error. A folder may be shared by any number of processes and machines.
+          version, and takes the place of the oldest. All these stand in the file, the whole text too, with a
+          check sum against damage. A file is written under another name and then renamed, so that others see
+          the old or the new one, never half of it. What cannot be read, written or trusted is built again:
+          that costs time and is no error. But a path of more than 511 characters is one (ARGUMENT), and so is
+          a folder that is there and cannot be trusted (FOLDER). Any number of processes may share a folder.
+          Files that killed processes left half written are removed after an hour, at a handle's first write.
+   TRUST  Machine code from the folder runs with the rights of the program, and cannot be checked. So only the
+          program's own user (the effective one) and root are trusted.
+          - The folder belongs to one of them, and nobody else may write to it, unless it is sticky (/tmp).
+            ptxcu_open checks this, and so does each use.
+          - A file is used if it is a regular file of the user's own, without a second name (hard link), that
+            nobody else may write to. It is opened without following a link and without waiting. Its lengths
+            must add up to the file's, and its text must be the one asked for, compared byte by byte.
+          - A file is written under a random name that does not exist yet, with access for its user alone.
+          The caller chooses the directories above the folder: whoever may rename one of them chooses the
+          folder, so take one in the user's home. Several users need a folder each. On Windows the access list
+          of the folder says who may write to it, and is not checked; a reparse point (link) is not followed.
+          Two more things are code, and as trusted as the program: the driver's library, which
+          PTXGEN_CUDA_LIBRARY and the search path of libraries name; and PTX, which may read and write all
+          memory of the context.
 
    DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
           streams by itself; build graphs node by node; use several devices through one handle (open one
@@ -130,7 +148,10 @@ extern "C" {
     X(OVERFLOW, "overflow", "a size or an offset passes 64 bits, or 32 where no more are possible")          \
     X(FREED, "freed", "a tensor that was freed, or a call prepared with a program that was unloaded")        \
     X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
-    X(BUSY, "busy", "a result whose call has not finished")
+    X(BUSY, "busy", "a result whose call has not finished")                                                  \
+    X(CONTEXT, "context", "no context is current, or the one given cannot be used")                          \
+    X(VARIABLE, "variable", "the program has no such variable")                                              \
+    X(FOLDER, "folder", "the cache folder is no directory, or others than its user may change it")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
@@ -159,9 +180,10 @@ typedef void *ptxcu_graph;                  /* CUgraphExec: ready to be launched
 typedef struct ptxcu_desc {
     const char *library;     /* path or name, instead of PTXGEN_CUDA_LIBRARY and the usual names */
     const char *fallback;    /* tried when no other gives a device, instead of PTXGEN_CUDA_FALLBACK */
-    int device;              /* ordinal */
-    int use_current_context; /* 1: the context that is current now, if there is one, and its device */
-    const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
+    int device;              /* ordinal; for the primary context only */
+    int use_current_context; /* 1: the context that is current now, and its device; none is an error */
+    void *context;           /* a CUcontext, used with its device instead of these; NULL: none */
+    const char *cache_folder; /* compiled programs are kept there: see DISK and TRUST. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
     ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
     void *alloc_user;
@@ -313,7 +335,7 @@ typedef struct ptxcu_flash_prefill_desc {
 typedef struct ptxcu_gemv_matrix {
     ptxcu_tensor weights; /* as below; zero: there is none */
     ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
-    uint32_t format;      /* 0: as the first */
+    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
 } ptxcu_gemv_matrix;
 
@@ -325,7 +347,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
-    uint32_t format;        /* 0: PTXK_Q4_K */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
     float eps;
@@ -369,7 +391,7 @@ typedef struct ptxcu_embed_desc {
     ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
     ptxcu_tensor ids;   /* u32 [tokens] */
     ptxcu_tensor y;     /* [tokens, n] */
-    uint32_t format;    /* PTXK_F32 ... */
+    uint32_t format;    /* of the table: PTXK_Q4_K ... */
     float scale;        /* 0: 1 */
 } ptxcu_embed_desc;
 
@@ -406,9 +428,9 @@ typedef struct ptxcu_sample_desc {
     X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                     \
     X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                \
     X(cuDevicePrimaryCtxRelease_v2, (int device))                                                            \
-    X(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))                                \
     X(cuCtxGetCurrent, (void **context))                                                                     \
-    X(cuCtxSetCurrent, (void *context))                                                                      \
+    X(cuCtxPushCurrent_v2, (void *context))                                                                  \
+    X(cuCtxPopCurrent_v2, (void **context))                                                                  \
     X(cuCtxGetDevice, (int *device))                                                                         \
     X(cuCtxSynchronize, (void))                                                                              \
     X(cuModuleLoadDataEx, (void **module_, const void *image, unsigned n, int *options, void **values))      \
@@ -419,6 +441,7 @@ typedef struct ptxcu_sample_desc {
     X(cuLinkDestroy, (void *state))                                                                          \
     X(cuModuleUnload, (void *module_))                                                                       \
     X(cuModuleGetFunction, (void **function, void *module_, const char *name))                               \
+    X(cuModuleGetGlobal_v2, (uint64_t * address, size_t * bytes, void *module_, const char *name))           \
     X(cuFuncGetAttribute, (int *value, int attribute, void *function))                                       \
     X(cuFuncSetAttribute, (void *function, int attribute, int value))                                        \
     X(cuMemAlloc_v2, (uint64_t * address, size_t bytes))                                                     \
@@ -467,7 +490,7 @@ typedef struct ptxcu_sample_desc {
 /* Find a driver, open a device.
    cu: gets a handle to be closed, on error too (to read the error), except that it is NULL without memory
    desc: may be NULL
-   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE. */
+   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER, ARGUMENT. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
@@ -479,6 +502,8 @@ PTXGEN_API const char *ptxcu_error_name(ptxcu_code code);
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu);
 /* Any symbol of the driver library, or NULL. Copy it into a function pointer with memcpy. */
 PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name);
+/* The CUcontext that the handle works in, or NULL. */
+PTXGEN_API void *ptxcu_get_context(const ptxcu *cu);
 /* Wait for everything in the context. */
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu);
 
@@ -589,6 +614,13 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
 /* The index of an entry, for ptx_launch.entry. Errors: ENTRY. */
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry);
+/* Where a variable lies (ptx_variable_desc.exported, or .visible in a text), and its size: for copies, fills
+   and ptxcu_tensor_wrap. It belongs to the program; ptxcu_free refuses it. Errors: VARIABLE. */
+PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name, ptxcu_buffer *buffer);
+/* The driver's own handles, CUmodule and CUfunction, for calls of ptxcu_symbol. They live as long as the
+   program. Errors: ENTRY. */
+PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_);
+PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function);
 /* The program of an operation, built for this device at the first call; later calls allocate nothing.
    op: read during the call only; its emit function is what tells operations apart
    desc: op->desc_bytes bytes, of which padding counts, too
@@ -736,8 +768,12 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #include <windows.h>
 #define PTXCU__CALL __stdcall
 #else
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define PTXCU__CALL
 #endif
@@ -860,11 +896,12 @@ struct ptxcu {
     ptxcu__driver driver;
     int (*launch_ex)(const ptxcu__config *config, void *function, void **params, void **extra); /* or NULL */
     void *library;
-    void *context, *previous; /* ours; what was current at open */
+    void *context;
     int device;
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
+    uint32_t cleaned;   /* the cache folder was rid of what killed processes have left */
     ptx_alloc_fn alloc;
     void *alloc_user;
     /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
@@ -1040,18 +1077,199 @@ static void ptxcu__unload_library(void *library) {
 #endif
 }
 
-/* The variable's value in the caller's buffer, or NULL for one that is unset, empty or too long. */
-static const char *ptxcu__variable(const char *name, char *buffer, size_t capacity) {
+/* -- files of the cache folder, see TRUST -- */
+
 #ifdef _WIN32
-    DWORD n = GetEnvironmentVariableA(name, buffer, (DWORD)capacity);
-    return n > 0 && n < capacity ? buffer : NULL;
+typedef struct ptxcu__file {
+    HANDLE id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    BY_HANDLE_FILE_INFORMATION i;
+    f->id = CreateFileA(name, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                        FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+    if (f->id == INVALID_HANDLE_VALUE) return 0;
+    if (GetFileType(f->id) == FILE_TYPE_DISK && GetFileInformationByHandle(f->id, &i)
+        && !(i.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT))
+        && i.nNumberOfLinks == 1) {
+        f->bytes = (uint64_t)i.nFileSizeHigh << 32 | i.nFileSizeLow;
+        f->modified = ((uint64_t)i.ftLastWriteTime.dwHighDateTime << 32 | i.ftLastWriteTime.dwLowDateTime)
+                          / 10000000u
+                      - 11644473600u; /* 1601 to 1970 */
+        return 1;
+    }
+    CloseHandle(f->id);
+    return 0;
+}
+
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = CreateFileA(name, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    return f->id != INVALID_HANDLE_VALUE;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    DWORD n = 0;
+    return ReadFile(f->id, to, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    DWORD n = 0;
+    return WriteFile(f->id, from, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return CloseHandle(f->id) != 0; }
+static int ptxcu__file_remove(const char *name) { return DeleteFileA(name) != 0; }
+static int ptxcu__file_rename(const char *from, const char *to) {
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    DWORD attributes = GetFileAttributesA(folder);
+    *missing = attributes == INVALID_FILE_ATTRIBUTES;
+    return !*missing && !(attributes & FILE_ATTRIBUTE_DIRECTORY) ? "is no directory" : NULL;
+}
+
+static uint64_t ptxcu__random(void) {
+    LARGE_INTEGER ticks;
+    QueryPerformanceCounter(&ticks);
+    return (uint64_t)ticks.QuadPart * 0x9e3779b97f4a7c15u ^ (uint64_t)GetCurrentProcessId() << 32;
+}
+
+typedef struct ptxcu__listing {
+    HANDLE id;
+    WIN32_FIND_DATAA found;
+    int more;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    char pattern[600];
+    snprintf(pattern, sizeof pattern, "%s\\ptxgen-*.tmp", folder);
+    l->id = FindFirstFileA(pattern, &l->found);
+    l->more = -1;
+    return l->id != INVALID_HANDLE_VALUE;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    l->more = l->more < 0 || FindNextFileA(l->id, &l->found);
+    return l->more ? l->found.cFileName : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
 #else
-    const char *value = getenv(name);
-    size_t n = value ? strlen(value) : 0;
-    if (n == 0 || n >= capacity) return NULL;
-    memcpy(buffer, value, n + 1);
-    return buffer;
+/* glibc declares these for strict C99 under its own names only. */
+#if defined(O_NOFOLLOW) && defined(O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC)
+#elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
+#else
+#define PTXCU__OPEN_FLAGS 0 /* a link can only be the user's or root's own: see ptxcu__folder_fault */
 #endif
+
+typedef struct ptxcu__file {
+    int id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+/* Open a file for reading that can be trusted. 0: there is none. */
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    struct stat s;
+    f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
+    if (f->id < 0) return 0;
+    if (fstat(f->id, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022)
+        && s.st_nlink == 1) {
+        f->bytes = (uint64_t)s.st_size;
+        f->modified = s.st_mtime > 0 ? (uint64_t)s.st_mtime : 0;
+        return 1;
+    }
+    close(f->id);
+    return 0;
+}
+
+/* Make a file that was not there. */
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
+    return f->id >= 0;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    char *p = (char *)to;
+    while (bytes) {
+        ssize_t n = read(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    const char *p = (const char *)from;
+    while (bytes) {
+        ssize_t n = write(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return close(f->id) == 0; }
+static int ptxcu__file_remove(const char *name) { return unlink(name) == 0; }
+static int ptxcu__file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    struct stat s;
+    *missing = stat(folder, &s) != 0;
+    if (*missing) return NULL;
+    if (!S_ISDIR(s.st_mode)) return "is no directory";
+    if (s.st_uid != geteuid() && s.st_uid != 0) return "belongs to another user; take one of this user's own";
+    if ((s.st_mode & 022) && !(s.st_mode & 01000)) /* not sticky */
+        return "can be written by others; take that right away (chmod go-w), or take another folder";
+    return NULL;
+}
+
+/* For a name that nobody has thought of. That it is new is seen to when the file is made. */
+static uint64_t ptxcu__random(void) {
+    uint64_t r = 0;
+    ptxcu__file f;
+    f.id = open("/dev/urandom", O_RDONLY | O_NONBLOCK | PTXCU__OPEN_FLAGS);
+    if (f.id >= 0) {
+        if (!ptxcu__file_read(&f, &r, sizeof r)) r = 0;
+        close(f.id);
+    }
+    return r ^ ((uint64_t)time(NULL) << 32) ^ ((uint64_t)clock() << 16) ^ (uint64_t)getpid();
+}
+
+typedef struct ptxcu__listing {
+    DIR *id;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    l->id = opendir(folder);
+    return l->id != NULL;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    const struct dirent *e = readdir(l->id);
+    return e ? e->d_name : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
+#endif
+
+static ptxcu_code ptxcu__choose_folder(ptxcu *cu, const char *folder) {
+    int missing;
+    const char *fault;
+    size_t length = strlen(folder);
+    if (length >= sizeof cu->cache_folder)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: cache_folder has %llu characters, at most %u are possible: %.60s...",
+                           (unsigned long long)length, (unsigned)sizeof cu->cache_folder - 1, folder);
+    fault = *folder ? ptxcu__folder_fault(folder, &missing) : NULL;
+    if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
+    memcpy(cu->cache_folder, folder, length + 1);
+    return PTXCU_E_NONE;
 }
 
 /* Try one library. The message of the handle grows by a line that says what was wrong with it, and the
@@ -1061,7 +1279,12 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
     ptxcu_code code = PTXCU_E_NONE;
     int result, devices = 0, missing = 0;
     const char *text = NULL;
-    void *library = ptxcu__load_library(name, reason, sizeof reason), *symbol;
+    void *library = NULL, *symbol;
+    if (strlen(name) >= sizeof cu->library_name)
+        snprintf(reason, sizeof reason, "the name is longer than %u characters",
+                 (unsigned)sizeof cu->library_name - 1);
+    else
+        library = ptxcu__load_library(name, reason, sizeof reason);
     if (!library) {
         ptxcu__append(cu, "\n  %s%s: %s", name, origin, reason);
         return 0;
@@ -1108,22 +1331,80 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
     return 0;
 }
 
+/* Try the library that a variable names. *set: 0 where it is unset or empty, and in a program that has more
+   rights than its caller, who must not choose what it loads. */
+static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set) {
+    char name[sizeof cu->library_name + 1], origin[40];
+    size_t length;
+#ifdef _WIN32
+    length = GetEnvironmentVariableA(variable, name, (DWORD)sizeof name);
+    if (length >= sizeof name) memset(name, '?', sizeof name);
+#else
+    const char *value = getuid() == geteuid() && getgid() == getegid() ? getenv(variable) : NULL;
+    length = value ? strlen(value) : 0;
+    if (value) snprintf(name, sizeof name, "%s", value);
+#endif
+    *set = length > 0;
+    if (!*set) return 0;
+    name[sizeof name - 1] = 0; /* one too long stays so, and is refused */
+    snprintf(origin, sizeof origin, " (%s)", variable);
+    return ptxcu__try(cu, name, origin);
+}
+
 /* ---- [CORE] ----------------------------------------------------------------------------------------- */
 
 /* -- handle -- */
 
-/* The handle can be used, and its context is current. */
-static ptxcu_code ptxcu__enter(ptxcu *cu) {
+/* Make the handle's context current on this thread, for ptxcu__leave to undo. *pushed: whether it was not. */
+static ptxcu_code ptxcu__enter(ptxcu *cu, int *pushed) {
     void *current = NULL;
     int result;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    *pushed = 0;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
     if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
-    result = cu->driver.cuCtxSetCurrent(cu->context);
-    return result ? ptxcu__driver_fail(cu, result, "cuCtxSetCurrent()") : PTXCU_E_NONE;
+    result = cu->driver.cuCtxPushCurrent_v2(cu->context);
+    if (result) return ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2()");
+    *pushed = 1;
+    return PTXCU_E_NONE;
 }
+
+/* Restore the thread's current context. Returns `code`, what the call in between gave. */
+static ptxcu_code ptxcu__leave(ptxcu *cu, int pushed, ptxcu_code code) {
+    void *popped;
+    int result = pushed ? cu->driver.cuCtxPopCurrent_v2(&popped) : 0;
+    if (result) result = cu->driver.cuCtxPopCurrent_v2(&popped); /* nobody else can: try again */
+    if (result == 0 || code != PTXCU_E_NONE) return code;
+    return ptxcu__driver_fail(cu, result, "cuCtxPopCurrent_v2() behind a call that was carried out");
+}
+
+/* Return an error if the handle cannot be used: it comes before all else in a function. */
+#define PTXCU__READY(cu)                                                                                     \
+    do {                                                                                                     \
+        if (!(cu)) return PTXCU_E_MEMORY;                                                                    \
+        if (!(cu)->ready) return (cu)->first.error.code;                                                     \
+    } while (0)
+
+/* Return what `call` gives, which runs with the handle's context current. */
+#define PTXCU__IN_CONTEXT(cu, call)                                                                          \
+    do {                                                                                                     \
+        int pushed_;                                                                                         \
+        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        if (code_ == PTXCU_E_NONE) code_ = (call);                                                           \
+        return ptxcu__leave(cu, pushed_, code_);                                                             \
+    } while (0)
+
+/* The same of one driver call; `text` is the argument list of ptxcu__driver_fail. */
+#define PTXCU__DO(cu, call, text)                                                                            \
+    do {                                                                                                     \
+        int pushed_, result_;                                                                                \
+        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        if (code_ == PTXCU_E_NONE) {                                                                         \
+            result_ = (cu)->driver.call;                                                                     \
+            if (result_) code_ = ptxcu__driver_fail text;                                                    \
+        }                                                                                                    \
+        return ptxcu__leave(cu, pushed_, code_);                                                             \
+    } while (0)
 
 static int ptxcu__attribute(const ptxcu *cu, int attribute) {
     int value = 0;
@@ -1186,18 +1467,40 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     return PTXCU_E_NONE;
 }
 
+/* The caller's context: its device, and that it can be used at all. */
+static ptxcu_code ptxcu__take_context(ptxcu *cu, void *context, int devices) {
+    void *popped;
+    int i, result, device = 0;
+    result = cu->driver.cuCtxPushCurrent_v2(context);
+    if (result) {
+        ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2(the caller's context)");
+        return ptxcu__recode(cu, PTXCU_E_CONTEXT);
+    }
+    result = cu->driver.cuCtxGetDevice(&cu->device);
+    if (cu->driver.cuCtxPopCurrent_v2(&popped)) cu->driver.cuCtxPopCurrent_v2(&popped);
+    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
+    for (i = 0; i < devices; i++)
+        if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
+    cu->context = context;
+    return PTXCU_E_NONE;
+}
+
 static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int devices) {
     int result, ordinal = desc->device;
-    result = cu->driver.cuCtxGetCurrent(&cu->previous);
-    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
-    if (desc->use_current_context && cu->previous) {
-        int i, device = 0;
-        result = cu->driver.cuCtxGetDevice(&cu->device);
-        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
-        for (i = 0; i < devices; i++)
-            if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
-        cu->context = cu->previous;
-        return PTXCU_E_NONE;
+    void *current = NULL;
+    if (desc->context && desc->use_current_context)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: context and use_current_context exclude each other; give one");
+    if (desc->context) return ptxcu__take_context(cu, desc->context, devices);
+    if (desc->use_current_context) {
+        result = cu->driver.cuCtxGetCurrent(&current);
+        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
+        if (!current)
+            return ptxcu__fail(cu, PTXCU_E_CONTEXT,
+                               "ptxcu_open: use_current_context is set, and no context is current on this "
+                               "thread; make one current, or give it as ptxcu_desc.context, or leave both 0 "
+                               "for the device's primary context");
+        return ptxcu__take_context(cu, current, devices);
     }
     if (ordinal < 0 || ordinal >= devices)
         return ptxcu__fail(cu, PTXCU_E_DEVICE,
@@ -1209,34 +1512,21 @@ static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int d
     result = cu->driver.cuDevicePrimaryCtxRetain(&cu->context, cu->device);
     if (result) return ptxcu__driver_fail(cu, result, "cuDevicePrimaryCtxRetain(device %d)", ordinal);
     cu->retained = 1;
-    result = cu->driver.cuCtxSetCurrent(cu->context);
-    return result ? ptxcu__driver_fail(cu, result, "cuCtxSetCurrent()") : PTXCU_E_NONE;
+    return PTXCU_E_NONE;
 }
 
-/* Give the context back: all of open that reached into the driver is undone. */
-static void ptxcu__leave_context(ptxcu *cu) {
-    void *current = NULL;
-    unsigned flags = 0;
-    int active = 1;
-    if (!cu->retained) return;
-    if (cu->driver.cuCtxGetCurrent(&current)) current = NULL;
-    if (current == cu->context && cu->previous != cu->context) cu->driver.cuCtxSetCurrent(cu->previous);
-    cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
-    /* Another handle may have made it current before this one, and be gone: leave no dead context behind. */
-    if (current == cu->context && cu->previous == cu->context
-        && cu->driver.cuDevicePrimaryCtxGetState(cu->device, &flags, &active) == 0 && !active)
-        cu->driver.cuCtxSetCurrent(NULL);
+/* Give the primary context back, if open has retained it. */
+static void ptxcu__release_context(ptxcu *cu) {
+    if (cu->retained) cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
     cu->retained = 0;
 }
 
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
-    char buffer[512];
     ptx_alloc_fn alloc;
     ptxcu *cu;
-    const char *variable;
     ptxcu_code code;
-    int found, devices;
+    int found, set, devices;
     if (!out) return PTXCU_E_ARGUMENT;
     *out = NULL;
     memset(&d, 0, sizeof d);
@@ -1259,32 +1549,35 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu->first.thread = ptxcu__self();
     /* A tensor that outlives its handle must not fit a later one in the same place. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
-    if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
-        strcpy(cu->cache_folder, d.cache_folder);
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
+    if (d.cache_folder) {
+        code = ptxcu__choose_folder(cu, d.cache_folder);
+        if (code != PTXCU_E_NONE) return code;
+    }
     ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
-    variable = d.library ? NULL : ptxcu__variable("PTXGEN_CUDA_LIBRARY", buffer, sizeof buffer);
     if (d.library) {
         found = ptxcu__try(cu, d.library, "");
-    } else if (variable) {
-        found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_LIBRARY)");
     } else {
+        found = ptxcu__try_variable(cu, "PTXGEN_CUDA_LIBRARY", &set);
 #ifdef _WIN32
-        found = ptxcu__try(cu, "nvcuda.dll", "");
+        if (!set) found = ptxcu__try(cu, "nvcuda.dll", "");
 #else
-        found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
+        if (!set) found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
 #endif
     }
-    if (!found && d.fallback) found = ptxcu__try(cu, d.fallback, " (fallback)");
-    if (!found && !d.fallback) {
-        variable = ptxcu__variable("PTXGEN_CUDA_FALLBACK", buffer, sizeof buffer);
-        if (variable) found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_FALLBACK)");
-    }
+    if (!found)
+        found = d.fallback ? ptxcu__try(cu, d.fallback, " (fallback)")
+                           : ptxcu__try_variable(cu, "PTXGEN_CUDA_FALLBACK", &set);
+#ifndef _WIN32
+    if (!found)
+        ptxcu__append(cu, "\nWithout a GPU, use the CPU driver: `make build/libptxsim.so` in ptxgen's folder "
+                          "builds it; set PTXGEN_CUDA_FALLBACK, or ptxcu_desc.fallback, to that file.");
+#endif
     if (!found) return cu->first.error.code;
     devices = cu->info.ordinal;
     cu->info.ordinal = 0;
@@ -1292,7 +1585,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     if (code == PTXCU_E_NONE) code = ptxcu__describe_device(cu);
     if (code != PTXCU_E_NONE) {
         const char *library = cu->info.library;
-        ptxcu__leave_context(cu);
+        ptxcu__release_context(cu);
         memset(&cu->info, 0, sizeof cu->info);
         cu->info.library = library;
         return code;
@@ -1314,7 +1607,7 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
     uint32_t i;
     if (!cu) return;
     if (cu->ready) {
-        int current = ptxcu__enter(cu) == PTXCU_E_NONE; /* not so when the caller has destroyed the context */
+        int pushed, current = ptxcu__enter(cu, &pushed) == PTXCU_E_NONE; /* 0: the caller has destroyed it */
         while (cu->programs) {
             ptxcu_program *p = cu->programs;
             cu->programs = p->next;
@@ -1327,7 +1620,8 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->block_count; i++)
             if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
         ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
-        ptxcu__leave_context(cu);
+        ptxcu__leave(cu, pushed, PTXCU_E_NONE);
+        ptxcu__release_context(cu);
     }
     ptxcu__release(cu, cu->first.log, PTXCU__LOG_BYTES);
     while (cu->first.next) {
@@ -1367,22 +1661,10 @@ PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name) {
     return cu && cu->library && name ? ptxcu__find(cu->library, name) : NULL;
 }
 
-/* Return what a driver call gives; `text` is the argument list of ptxcu__driver_fail. */
-#define PTXCU__DO(cu, call, text)                                                                            \
-    do {                                                                                                     \
-        int result_ = (cu)->driver.call;                                                                     \
-        return result_ ? ptxcu__driver_fail text : PTXCU_E_NONE;                                             \
-    } while (0)
-
-/* Stands before the first use of the driver: return if the handle cannot be used. */
-#define PTXCU__ENTER(cu)                                                                                     \
-    do {                                                                                                     \
-        ptxcu_code code_ = ptxcu__enter(cu);                                                                 \
-        if (code_ != PTXCU_E_NONE) return code_;                                                             \
-    } while (0)
+PTXGEN_API void *ptxcu_get_context(const ptxcu *cu) { return cu && cu->ready ? cu->context : NULL; }
 
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuCtxSynchronize(), (cu, result_, "cuCtxSynchronize()"));
 }
 
@@ -1392,33 +1674,40 @@ static ptxcu_code ptxcu__null(ptxcu *cu, const char *function, const char *param
     return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is NULL", function, parameter);
 }
 
-PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+static ptxcu_code ptxcu__alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     uint64_t address = 0;
-    int result;
-    if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__ENTER(cu);
-    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
-    if (bytes == 0) return PTXCU_E_NONE;
-    result = cu->driver.cuMemAlloc_v2(&address, bytes);
+    int result = cu->driver.cuMemAlloc_v2(&address, bytes);
     if (result) return ptxcu__driver_fail(cu, result, "cuMemAlloc_v2(%llu bytes)", (unsigned long long)bytes);
     buffer->address = address;
     buffer->bytes = bytes;
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
-    int result;
-    PTXCU__ENTER(cu);
-    if (buffer.address == 0) return PTXCU_E_NONE;
-    result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
+PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__READY(cu);
+    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
+    if (bytes == 0) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__alloc(cu, bytes, buffer));
+}
+
+static ptxcu_code ptxcu__free(ptxcu *cu, uint64_t address) {
+    int result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_free: cuCtxSynchronize()");
-    PTXCU__DO(cu, cuMemFree_v2(buffer.address),
-              (cu, result_, "cuMemFree_v2(0x%llx)", (unsigned long long)buffer.address));
+    result = cu->driver.cuMemFree_v2(address);
+    return result ? ptxcu__driver_fail(cu, result, "cuMemFree_v2(0x%llx)", (unsigned long long)address)
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
+    PTXCU__READY(cu);
+    if (buffer.address == 0) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__free(cu, buffer.address));
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
     if (memory) *memory = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!memory) return ptxcu__null(cu, "ptxcu_host_alloc", "memory");
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemHostAlloc(memory, bytes, 0),
@@ -1426,7 +1715,7 @@ PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!memory) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemFreeHost(memory), (cu, result_, "cuMemFreeHost()"));
 }
@@ -1445,7 +1734,7 @@ static ptxcu_code ptxcu__range(ptxcu *cu, const char *what, ptxcu_buffer b, size
 
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
                                    size_t bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_upload", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     if (!from) return ptxcu__null(cu, "ptxcu_upload", "from");
@@ -1455,7 +1744,7 @@ PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
 
 PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, size_t from_offset, size_t bytes,
                                      ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_download", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     if (!to) return ptxcu__null(cu, "ptxcu_download", "to");
@@ -1465,7 +1754,7 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
 
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (ptxcu__range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
@@ -1475,7 +1764,7 @@ PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, p
 
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_fill8", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemsetD8Async(to.address + to_offset, value, bytes, stream),
@@ -1484,7 +1773,7 @@ PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, 
 
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
                                    ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_fill32", to, to_offset, ptxcu_bytes(count, 4))) return PTXCU_E_ARGUMENT;
     if (count == 0) return PTXCU_E_NONE;
     if ((to.address + to_offset) % 4)
@@ -1500,7 +1789,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     if (!free_bytes) free_bytes = &unused[0];
     if (!total_bytes) total_bytes = &unused[1];
     *free_bytes = *total_bytes = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
 }
 
@@ -1626,16 +1915,13 @@ static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
-                                          ptxcu_tensor *tensor) {
+static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                       ptxcu_tensor *tensor) {
     ptxcu_tensor t;
     ptxcu_buffer memory;
     ptxcu_code code;
     uint64_t bytes;
     memset(&t, 0, sizeof t);
-    if (tensor) *tensor = t;
-    PTXCU__ENTER(cu);
-    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
     code = ptxcu__dense(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes);
     if (code != PTXCU_E_NONE) return code;
     code = ptxcu_alloc(cu, (size_t)bytes, &memory);
@@ -1651,6 +1937,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t ran
     t.type = (uint32_t)type;
     *tensor = t;
     return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                          ptxcu_tensor *tensor) {
+    if (tensor) memset(tensor, 0, sizeof *tensor);
+    PTXCU__READY(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
+    PTXCU__IN_CONTEXT(cu, ptxcu__tensor_create(cu, type, rank, shape, tensor));
 }
 
 /* The memory is the driver's, of this context. */
@@ -1687,16 +1981,13 @@ static int ptxcu__distinct(uint32_t rank, const uint64_t *shape, const uint64_t 
     return 1;
 }
 
-PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
-                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                     const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
     ptxcu_code code;
     uint64_t bytes, span, size;
     memset(&t, 0, sizeof t);
-    if (tensor) *tensor = t;
-    PTXCU__ENTER(cu);
-    if (!tensor) return ptxcu__null(cu, name, "tensor");
     code = ptxcu__dense(cu, name, (uint32_t)type, rank, shape, t.stride, &bytes);
     if (code != PTXCU_E_NONE) return code;
     size = ptx_type_bytes(type);
@@ -1729,6 +2020,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+    if (tensor) memset(tensor, 0, sizeof *tensor);
+    PTXCU__READY(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_wrap", "tensor");
+    PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
+}
+
 /* Give a block back that no tensor and no result uses, when nothing in the context can touch it any more. The
    slot stays until that has worked. */
 static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
@@ -1751,7 +2050,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     ptxcu_code code;
     uint32_t pins;
     int there;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!tensor || !tensor->owner) return PTXCU_E_NONE;
     code = ptxcu__alive(cu, name, "tensor", tensor, &b);
     if (code != PTXCU_E_NONE) return code;
@@ -1782,8 +2081,7 @@ static ptxcu_code ptxcu__view(ptxcu *cu, const char *function, const ptxcu_tenso
                               ptxcu_tensor *view, ptxcu_tensor *t) {
     ptxcu__block b;
     ptxcu_code code;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    PTXCU__READY(cu);
     if (!view) return ptxcu__null(cu, function, "view");
     code = ptxcu__alive(cu, function, "tensor", tensor, &b);
     if (code != PTXCU_E_NONE) return code;
@@ -1952,7 +2250,6 @@ static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_t
     size_t want;
     ptxcu_code code;
     int result;
-    PTXCU__ENTER(cu);
     code = ptxcu__alive(cu, function, name, t, &b);
     if (code == PTXCU_E_NONE) code = ptxcu__stream_ours(cu, function, stream);
     if (code != PTXCU_E_NONE) return code;
@@ -1970,61 +2267,66 @@ static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_t
 
 PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                           ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes, 1, 0, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes,
+                                          1, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes, 0, 0, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes,
+                                          0, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes, 1, 1, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes,
+                                          1, 1, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                         ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream));
 }
 
 /* -- streams and events -- */
 
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream) {
     if (stream) *stream = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_stream_create", "stream");
     PTXCU__DO(cu, cuStreamCreate(stream, 1), (cu, result_, "cuStreamCreate(non-blocking)"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuStreamDestroy_v2(stream), (cu, result_, "cuStreamDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "cuStreamSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_stream_wait_event", "event");
     PTXCU__DO(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_graph_begin", "stream");
     PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
 }
-PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+
+static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *noted = NULL;
     int result, gone;
-    if (graph) *graph = NULL;
-    PTXCU__ENTER(cu);
-    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
     result = cu->driver.cuStreamEndCapture(stream, &noted);
     if (result) return ptxcu__driver_fail(cu, result, "cuStreamEndCapture()");
     result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
@@ -2037,44 +2339,54 @@ PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_grap
     if (result) return ptxcu__driver_fail(cu, result, "cuGraphInstantiateWithFlags()");
     return ptxcu__driver_fail(cu, gone, "cuGraphDestroy()");
 }
+
+PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+    if (graph) *graph = NULL;
+    PTXCU__READY(cu);
+    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
+    PTXCU__IN_CONTEXT(cu, ptxcu__graph_end(cu, stream, graph));
+}
+
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!graph) return ptxcu__null(cu, "ptxcu_graph_launch", "graph");
     PTXCU__DO(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
 }
+
 PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!graph) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
 }
+
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event) {
     if (event) *event = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_create", "event");
     PTXCU__DO(cu, cuEventCreate(event, 0), (cu, result_, "cuEventCreate()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuEventDestroy_v2(event), (cu, result_, "cuEventDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_record", "event");
     PTXCU__DO(cu, cuEventRecord(event, stream), (cu, result_, "cuEventRecord()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_sync(ptxcu *cu, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_sync", "event");
     PTXCU__DO(cu, cuEventSynchronize(event), (cu, result_, "cuEventSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu_event stop, float *ms) {
     if (ms) *ms = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!start || !stop || !ms) return ptxcu__null(cu, "ptxcu_event_elapsed_ms", "an argument");
     PTXCU__DO(cu, cuEventElapsedTime(ms, start, stop), (cu, result_, "cuEventElapsedTime()"));
 }
@@ -2105,18 +2417,16 @@ static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
 
 #define PTXCU__KEPT_MAX ((size_t)4 << 20)
 #define PTXCU__WAYS 4u /* files that a text may be in */
-/* What a file begins with; the machine code follows. */
+/* What a file begins with; the text follows, then the machine code. */
 typedef struct ptxcu__kept {
     char magic[8];
-    uint64_t check;               /* of the fields behind it and the machine code */
-    uint64_t text[2], text_bytes; /* two hashes of the text, and its length */
-    uint64_t image_bytes;
-    uint64_t written; /* when: the oldest makes room */
+    uint64_t check; /* of the fields behind it and the machine code: against damage */
+    uint64_t text_bytes, image_bytes;
     uint32_t driver, target, capability, unused;
 } ptxcu__kept;
-#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text)
+#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text_bytes)
 
-/* FNV-1a over 8 bytes at a time; `seed` makes a second one of it. */
+/* FNV-1a over 8 bytes at a time */
 static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
     const unsigned char *p = (const unsigned char *)data;
     uint64_t h = 0xcbf29ce484222325u ^ seed, word;
@@ -2136,46 +2446,55 @@ static uint64_t ptxcu__kept_check(const ptxcu__kept *k, const void *image, size_
 
 static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
     memset(k, 0, sizeof *k);
-    memcpy(k->magic, "PTXGEN02", 8);
+    memcpy(k->magic, "PTXGEN03", 8);
     k->text_bytes = strlen(ptx);
-    k->text[0] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0);
-    k->text[1] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0x9e3779b97f4a7c15u);
     k->driver = (uint32_t)cu->info.driver_version;
     k->target = cu->info.target;
     k->capability = cu->capability;
 }
 
 static int ptxcu__kept_same(const ptxcu__kept *a, const ptxcu__kept *b) {
-    return memcmp(a->magic, b->magic, 8) == 0 && a->text[0] == b->text[0] && a->text[1] == b->text[1]
-           && a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
+    return a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
            && a->capability == b->capability;
 }
 
 /* The file of one of the places that a text may have: they lie together, so that a folder for n files has no
    more than n, whatever their number. */
-static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, uint32_t way, char *name, size_t size) {
+static void ptxcu__kept_name(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
-    uint64_t slot = k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->capability << 32;
-    slot = slot % (cu->cache_files / ways) * ways + way % ways;
+    uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
     snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
 }
 
+/* The file goes on with the text. */
+static int ptxcu__kept_has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
+    char part[4096];
+    size_t n;
+    for (; bytes; bytes -= n, ptx += n) {
+        n = bytes < sizeof part ? bytes : sizeof part;
+        if (!ptxcu__file_read(f, part, n) || memcmp(part, ptx, n) != 0) return 0;
+    }
+    return 1;
+}
+
 /* The machine code in a file, if the file is whole and of this text: allocated, or NULL. *age: when it was
-   written, 0 for a file that is missing or damaged. */
-static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes,
-                              uint64_t *age) {
+   written, 0 for a file that is missing, damaged or not to be trusted. */
+static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, const char *ptx,
+                              size_t *bytes, uint64_t *age) {
     ptxcu__kept k;
+    ptxcu__file f;
     void *image = NULL;
-    FILE *f = fopen(name, "rb");
     *age = 0;
-    if (!f) return NULL;
-    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0) {
-        *age = k.written;
-        if (ptxcu__kept_same(&k, want) && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
+    if (!ptxcu__file_open(name, &f)) return NULL;
+    if (f.bytes > sizeof k && f.bytes <= PTXCU__KEPT_MAX && ptxcu__file_read(&f, &k, sizeof k)
+        && memcmp(k.magic, want->magic, sizeof k.magic) == 0 && k.text_bytes < f.bytes - sizeof k
+        && k.image_bytes == f.bytes - sizeof k - k.text_bytes) {
+        *age = f.modified;
+        if (ptxcu__kept_same(&k, want) && ptxcu__kept_has_text(&f, ptx, (size_t)k.text_bytes)) {
             *bytes = (size_t)k.image_bytes;
             image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
             if (image
-                && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
+                && (!ptxcu__file_read(&f, image, *bytes)
                     || ptxcu__kept_check(&k, image, *bytes) != k.check)) {
                 ptxcu__release(cu, image, *bytes);
                 image = NULL;
@@ -2183,59 +2502,90 @@ static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *wa
             }
         }
     }
-    fclose(f);
+    ptxcu__file_close(&f);
     return image;
 }
 
-/* Written beside and renamed: whoever reads sees the old file or the new one. Two that write beside under one
-   name spoil it for each other, which its check tells; so no more names than these are ever left behind. */
-static void ptxcu__kept_write(const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
-    char beside[640];
-    FILE *f;
-    int good;
-    if (!bytes || bytes > PTXCU__KEPT_MAX) return;
+/* The name of a file that is being written: 16 hexadecimal digits. */
+#define PTXCU__BESIDE "ptxgen-"
+static int ptxcu__is_beside(const char *name) {
+    const char *digits = name + sizeof PTXCU__BESIDE - 1;
+    return strncmp(name, PTXCU__BESIDE, sizeof PTXCU__BESIDE - 1) == 0
+           && strspn(digits, "0123456789abcdef") == 16 && strcmp(digits + 16, ".tmp") == 0;
+}
+
+/* Remove what killed processes have left: files of an hour and more that were never renamed. */
+static void ptxcu__folder_clean(const ptxcu *cu) {
+    char path[600];
+    const char *name;
+    ptxcu__listing list;
+    ptxcu__file f;
+    uint64_t now = (uint64_t)time(NULL);
+    if (!ptxcu__listing_open(&list, cu->cache_folder)) return;
+    while ((name = ptxcu__listing_next(&list)) != NULL) {
+        if (!ptxcu__is_beside(name)) continue;
+        snprintf(path, sizeof path, "%s/%.60s", cu->cache_folder, name);
+        if (!ptxcu__file_open(path, &f)) continue;
+        ptxcu__file_close(&f);
+        if (f.modified < now && now - f.modified > 3600) ptxcu__file_remove(path);
+    }
+    ptxcu__listing_close(&list);
+}
+
+/* Written beside and renamed: whoever reads sees the old file or the new one. Replaces the oldest file of its
+   set that can be replaced. */
+static void ptxcu__kept_write(ptxcu *cu, ptxcu__kept *k, const char *ptx, uint64_t hash, const void *image,
+                              size_t bytes, uint64_t *age) {
+    char beside[600], name[600];
+    ptxcu__file f;
+    uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+    int good = 0;
+    if (!bytes || bytes > PTXCU__KEPT_MAX - sizeof *k - k->text_bytes) return;
+    if (!cu->cleaned) ptxcu__folder_clean(cu);
+    cu->cleaned = 1;
     k->image_bytes = bytes;
-    k->written = (uint64_t)time(NULL);
     k->check = ptxcu__kept_check(k, image, bytes);
-#ifdef _WIN32
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)(GetCurrentProcessId() / 4 % 16));
-#else
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)getpid() % 16);
-#endif
-    f = fopen(beside, "wb");
-    if (!f) return;
-    good = fwrite(k, sizeof *k, 1, f) == 1 && fwrite(image, 1, bytes, f) == bytes;
-    if (fclose(f) != 0) good = 0;
-#ifdef _WIN32
-    if (good) remove(name); /* rename does not replace there */
-#endif
-    if (!good || rename(beside, name) != 0) remove(beside);
+    for (i = 0; i < 4 && !good; i++) {
+        snprintf(beside, sizeof beside, "%s/" PTXCU__BESIDE "%016llx.tmp", cu->cache_folder,
+                 (unsigned long long)ptxcu__random());
+        good = ptxcu__file_create(beside, &f);
+    }
+    if (!good) return;
+    good = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
+           && ptxcu__file_write(&f, image, bytes);
+    if (!ptxcu__file_close(&f)) good = 0;
+    for (i = 0; i < ways && good; i++) { /* a directory, say, stays: then the next */
+        for (oldest = way = 0; way < ways; way++)
+            if (age[way] < age[oldest]) oldest = way;
+        ptxcu__kept_name(cu, hash, oldest, name, sizeof name);
+        if (ptxcu__file_rename(beside, name)) return;
+        age[oldest] = UINT64_MAX;
+    }
+    ptxcu__file_remove(beside);
 }
 
 /* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind;
    what is wrong with the text the usual way tells. */
 static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__kept key;
-    char name[600], oldest[600];
+    char name[600];
     void *image, *state = NULL;
     size_t bytes = 0;
-    uint64_t age, least = UINT64_MAX;
+    uint64_t age[PTXCU__WAYS], hash;
     uint32_t way;
-    int loaded = 0;
-    if (!cu->cache_folder[0]) return 0;
+    int loaded = 0, missing;
+    if (!cu->cache_folder[0] || ptxcu__folder_fault(cu->cache_folder, &missing) || missing) return 0;
     ptxcu__kept_key(cu, ptx, &key);
+    if (key.text_bytes > PTXCU__KEPT_MAX - sizeof key) return 0;
+    hash = ptxcu__sum(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
     for (way = 0; way < PTXCU__WAYS && way < cu->cache_files; way++) {
-        ptxcu__kept_name(cu, &key, way, name, sizeof name);
-        image = ptxcu__kept_read(cu, name, &key, &bytes, &age);
+        ptxcu__kept_name(cu, hash, way, name, sizeof name);
+        image = ptxcu__kept_read(cu, name, &key, ptx, &bytes, &age[way]);
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__release(cu, image, bytes);
             if (loaded) return 1;
-            age = 0; /* of this text, and the driver does not take it */
-        }
-        if (age < least) {
-            least = age;
-            strcpy(oldest, name);
+            age[way] = 0; /* of this text, and the driver does not take it */
         }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
@@ -2244,7 +2594,7 @@ static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
             == 0 /* CU_JIT_INPUT_PTX */
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__kept_write(oldest, &key, image, bytes);
+        if (loaded) ptxcu__kept_write(cu, &key, ptx, hash, image, bytes, age);
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* nobody else can: try again */
     return loaded;
@@ -2395,28 +2745,29 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
+/* A builder's module, or text. */
+static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
-    if (program) *program = NULL;
-    PTXCU__ENTER(cu);
-    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
     ptxcu__lock(&cu->building);
-    code = ptxcu__load(cu, m, program);
+    code = m ? ptxcu__load(cu, m, program) : ptxcu__program_new(cu, ptx, NULL, program);
     ptxcu__unlock(&cu->building);
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
-    ptxcu_code code;
+PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
+    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
+    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
+    PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, m, NULL, program));
+}
+
+PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
+    if (program) *program = NULL;
+    PTXCU__READY(cu);
     if (!ptx) return ptxcu__null(cu, "ptxcu_load_text", "ptx");
     if (!program) return ptxcu__null(cu, "ptxcu_load_text", "program");
-    ptxcu__lock(&cu->building);
-    code = ptxcu__program_new(cu, ptx, NULL, program);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, NULL, ptx, program));
 }
 
 static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
@@ -2433,11 +2784,9 @@ static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
-PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
+static ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
-    PTXCU__ENTER(cu);
-    if (!program) return PTXCU_E_NONE;
     ptxcu__lock(&cu->building);
     for (p = cu->programs; p; p = p->next) /* a pointer that is none of ours is not looked into */
         if (p == program && p->cached)
@@ -2449,6 +2798,12 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
+    PTXCU__READY(cu);
+    if (!program) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__unload(cu, program));
+}
+
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
     if (!program) return ptxcu__null(cu, function, "program");
     if (program->owner != cu)
@@ -2457,7 +2812,7 @@ static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const pt
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+static ptxcu_code ptxcu__entry_find(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu__entry e;
     ptx_entry_info info;
     ptxcu_code code;
@@ -2487,19 +2842,79 @@ static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const 
     return PTXCU_E_NONE;
 }
 
+static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->building);
+    code = ptxcu__entry_find(cu, program, name, entry);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry) {
     ptxcu_code code;
     if (entry) *entry = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
     if (code != PTXCU_E_NONE) return code;
     if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
     if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
-    ptxcu__lock(&cu->building);
-    code = ptxcu__entry_by_name(cu, program, name, entry);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
+}
+
+static ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
+                                ptxcu_buffer *buffer) {
+    ptxcu_buffer b;
+    int result = cu->driver.cuModuleGetGlobal_v2(&b.address, &b.bytes, program->module_, name);
+    if (result == 0) {
+        *buffer = b;
+        return PTXCU_E_NONE;
+    }
+    ptxcu__driver_fail(cu, result, "cuModuleGetGlobal_v2(\"%s\")", name);
+    if (result != 500) return PTXCU_E_DRIVER;
+    ptxcu__append(cu, "; the program has no such variable: name one that is .visible .global or .const "
+                      "(ptx_variable_desc.exported)");
+    return ptxcu__recode(cu, PTXCU_E_VARIABLE);
+}
+
+PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name,
+                                   ptxcu_buffer *buffer) {
+    ptxcu_code code;
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_global", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!name) return ptxcu__null(cu, "ptxcu_global", "name");
+    if (!buffer) return ptxcu__null(cu, "ptxcu_global", "buffer");
+    PTXCU__IN_CONTEXT(cu, ptxcu__global(cu, program, name, buffer));
+}
+
+PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_) {
+    ptxcu_code code;
+    if (module_) *module_ = NULL;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_get_module", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!module_) return ptxcu__null(cu, "ptxcu_get_module", "module_");
+    *module_ = program->module_;
+    return PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__bad_entry(ptxcu *cu, const ptxcu_program *program, uint32_t entry) {
+    return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
+                       (unsigned)entry, (unsigned)program->count);
+}
+
+PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function) {
+    ptxcu_code code;
+    if (function) *function = NULL;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_get_function", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!function) return ptxcu__null(cu, "ptxcu_get_function", "function");
+    if (entry >= program->count) return ptxcu__bad_entry(cu, program, entry);
+    *function = program->entries[entry].function;
+    return PTXCU_E_NONE;
 }
 
 /* -- the cache: open addressing; device, context and driver are the handle's, so they need not be in the key
@@ -2579,7 +2994,7 @@ static ptxcu_program *ptxcu__cached(ptxcu *cu, uint64_t hash, const ptx_operatio
     return program;
 }
 
-static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+static ptxcu_code ptxcu__operation_add(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        uint64_t hash, ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
@@ -2613,31 +3028,33 @@ static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_op
     return PTXCU_E_NONE;
 }
 
+static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       uint64_t hash, ptxcu_program **program) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->building);
+    code = ptxcu__operation_add(cu, site, op, desc, hash, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        ptxcu_program **program) {
-    ptxcu_code code;
     uint64_t hash;
     if (program) *program = NULL;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    PTXCU__READY(cu);
     if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
     if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
     if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
     hash = ptxcu__hash(op, desc);
     *program = ptxcu__cached(cu, hash, op, desc);
     if (*program) return PTXCU_E_NONE;
-    PTXCU__ENTER(cu);
-    ptxcu__lock(&cu->building);
-    code = ptxcu__operation_new(cu, site, op, desc, hash, program);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__operation_new(cu, site, op, desc, hash, program));
 }
 
-PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
+static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, worst = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
-    PTXCU__ENTER(cu);
     ptxcu__lock(&cu->building);
     ptxcu__lock(&cu->tables);
     slots = cu->slots;
@@ -2656,6 +3073,11 @@ PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
     ptxcu__release(cu, slots, capacity * sizeof *slots);
     ptxcu__unlock(&cu->building);
     return worst;
+}
+
+PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__cache_clear(cu));
 }
 
 /* -- launch -- */
@@ -2789,9 +3211,7 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
     const ptxcu_device *d = &cu->info;
     ptxcu__entry *e;
     int result;
-    if (g->entry >= program->count)
-        return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
-                           (unsigned)g->entry, (unsigned)program->count);
+    if (g->entry >= program->count) return ptxcu__bad_entry(cu, program, g->entry);
     e = &program->entries[g->entry];
     /* x - 1 turns 0 into the largest number, so that one comparison refuses both ends. */
     if (g->grid[0] - 1 >= d->max_grid[0] || g->grid[1] - 1 >= d->max_grid[1]
@@ -2858,13 +3278,12 @@ static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launc
         (unsigned)g->block[1], (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }
 
-PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
-                                   const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
+static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
+                                const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
     void *params[PTXCU_ARGS_MAX];
     ptxcu__entry *e = NULL;
     ptxcu_code code;
     uint32_t i;
-    PTXCU__ENTER(cu);
     code = ptxcu__check_program(cu, "ptxcu_launch", program);
     if (code != PTXCU_E_NONE) return code;
     if (!geometry) return ptxcu__null(cu, "ptxcu_launch", "geometry");
@@ -2885,6 +3304,12 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
         params[i] = (void *)(uintptr_t)value; /* the driver reads only */
     }
     return ptxcu__start(cu, e, geometry, params, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
+                                   const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
 static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
@@ -2929,8 +3354,8 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
 
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
-    return ptxcu__run(cu, program, plan, args, args_bytes, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, stream));
 }
 
 /* -- calls -- */
@@ -2998,7 +3423,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     ptxcu_code code;
     uint32_t i;
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!op || !op->name) return ptxcu__null(cu, name, "op, or its name,");
     if (!plan) return ptxcu__null(cu, name, "plan");
     if (!args) return ptxcu__null(cu, name, "args");
@@ -3044,17 +3469,11 @@ static void ptxcu__zero_known(ptxcu *cu, uint32_t block, uint64_t at, const ptxc
     ptxcu__unlock(&cu->tables);
 }
 
-PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
-                                             ptxcu_tensor *workspace) {
-    static const char *const name = "ptxcu_workspace_create";
+static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                          ptxcu_tensor *workspace) {
     ptxcu_tensor t;
     ptxcu_buffer b;
-    ptxcu_code code;
-    if (workspace) memset(workspace, 0, sizeof *workspace);
-    PTXCU__ENTER(cu);
-    if (!call) return ptxcu__null(cu, name, "call");
-    if (!workspace) return ptxcu__null(cu, name, "workspace");
-    code = ptxcu__stream_ours(cu, name, stream);
+    ptxcu_code code = ptxcu__stream_ours(cu, "ptxcu_workspace_create", stream);
     if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
     code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
     if (code != PTXCU_E_NONE) return code;
@@ -3068,6 +3487,15 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     ptxcu__zero_known(cu, t.block, t.address, call);
     *workspace = t;
     return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace) {
+    if (workspace) memset(workspace, 0, sizeof *workspace);
+    PTXCU__READY(cu);
+    if (!call) return ptxcu__null(cu, "ptxcu_workspace_create", "call");
+    if (!workspace) return ptxcu__null(cu, "ptxcu_workspace_create", "workspace");
+    PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
 /* The launches of a call that was checked. What must be 0 of the workspace is, if the last that used it was
@@ -3105,16 +3533,21 @@ static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_c
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
-    return ptxcu__call_run(cu, "ptxcu_call_run", call, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_call_run", call, stream));
+}
+
+static ptxcu_code ptxcu__call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    int result;
+    ptxcu_code code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
+    if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamSynchronize(stream);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamSynchronize()", call->name) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    ptxcu_code code;
-    PTXCU__ENTER(cu);
-    code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
-    if (code != PTXCU_E_NONE) return code;
-    PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "%s: cuStreamSynchronize()", call->name));
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_finish(cu, call, stream));
 }
 
 /* A call under way. Its own stream and events; the blocks that it holds. */
@@ -3125,13 +3558,10 @@ struct ptxcu_result {
     uint32_t block[PTXCU_CALL_TENSORS];
 };
 
-PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+static ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
-    if (out) *out = NULL;
-    PTXCU__ENTER(cu);
-    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
     r = (ptxcu_result *)ptxcu__get_zeroed(cu, sizeof *r);
     if (!r) return ptxcu__memory(cu, sizeof *r);
     r->owner = cu;
@@ -3148,6 +3578,13 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     if (r->stream) cu->driver.cuStreamDestroy_v2(r->stream);
     ptxcu__release(cu, r, sizeof *r);
     return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+    if (out) *out = NULL;
+    PTXCU__READY(cu);
+    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
 /* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
@@ -3179,49 +3616,58 @@ static ptxcu_code ptxcu__result_check(ptxcu *cu, const char *function, const ptx
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
-    ptxcu_code code;
-    int result;
-    if (done) *done = 0;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
-    if (code != PTXCU_E_NONE) return code;
-    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
-    result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
+static ptxcu_code ptxcu__result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
+    int result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
     if (result == 600) return PTXCU_E_NONE; /* not ready */
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_poll: cuEventQuery()");
     *done = 1;
     return r->pending ? ptxcu__result_done(cu, r) : PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
     ptxcu_code code;
-    int result;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
-    if (code != PTXCU_E_NONE || !r->pending) return code;
-    result = cu->driver.cuEventSynchronize(r->end);
+    if (done) *done = 0;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
+    if (code != PTXCU_E_NONE) return code;
+    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_poll(cu, r, done));
+}
+
+static ptxcu_code ptxcu__result_wait(ptxcu *cu, ptxcu_result *r) {
+    int result = cu->driver.cuEventSynchronize(r->end);
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_wait: cuEventSynchronize()");
     return ptxcu__result_done(cu, r);
 }
 
-PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
-    if (code == PTXCU_E_NONE && r->pending) code = ptxcu__stream_ours(cu, "ptxcu_stream_wait_result", stream);
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
     if (code != PTXCU_E_NONE || !r->pending) return code;
-    PTXCU__DO(cu, cuStreamWaitEvent(stream, r->end, 0),
-              (cu, result_, "ptxcu_stream_wait_result: cuStreamWaitEvent()"));
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_wait(cu, r));
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
-    ptxcu_code code, last = PTXCU_E_NONE;
-    int result = 0;
-    PTXCU__ENTER(cu);
-    if (!r) return PTXCU_E_NONE;
-    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+static ptxcu_code ptxcu__stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    static const char *const name = "ptxcu_stream_wait_result";
+    int result;
+    ptxcu_code code = ptxcu__stream_ours(cu, name, stream);
     if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamWaitEvent(stream, r->end, 0);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamWaitEvent()", name) : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
+    if (code != PTXCU_E_NONE || !r->pending) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
+}
+
+static ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code = PTXCU_E_NONE, last;
+    int result;
     if (r->pending) {
         /* When neither can be waited for, the context is lost and nothing runs any more. */
         result = cu->driver.cuEventSynchronize(r->end);
@@ -3242,15 +3688,20 @@ PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
-                                       ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    if (!r) return PTXCU_E_NONE;
+    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_free(cu, r));
+}
+
+static ptxcu_code ptxcu__call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after, ptxcu_result *r) {
     static const char *const name = "ptxcu_call_start";
     ptxcu_code code;
     int result, status = 0, begun = 0;
     uint32_t i;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, name, r);
-    if (code != PTXCU_E_NONE) return code;
     if (r->pending) {
         result = cu->driver.cuEventQuery(r->end);
         if (result == 600)
@@ -3292,6 +3743,15 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
+                                       ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_call_start", r);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_start(cu, call, after, r));
+}
+
 #ifdef PTXGEN_KERNELS_H
 
 /* -- operations -- */
@@ -3316,7 +3776,7 @@ static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *nam
                                      ptxcu_call *call) {
     memset(c, 0, sizeof *c);
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     c->cu = cu;
     c->name = name;
     c->call = call;
@@ -3462,7 +3922,8 @@ static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         ptxcu_code code = ptxcu_##operation##_prepare(cu, x, &call);                                         \
-        return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream);        \
+        if (code != PTXCU_E_NONE) return code;                                                               \
+        PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream));                      \
     }
 
 /* What the operation itself says of descriptions and sizes. */
@@ -3485,10 +3946,12 @@ static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_t
                      : format == PTXK_BF16 ? PTX_BF16
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
+                              c->name, name, ptxk__name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
-                              "%s: %s: %llu values are no whole number of blocks of format %u", c->name, name,
-                              (unsigned long long)k, (unsigned)format);
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
+                              c->name, name, (unsigned long long)k, ptxk_format_name(format));
     if (plain != PTX_NONE && t->type == (uint32_t)plain)
         ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
     else
@@ -3574,7 +4037,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!cache) return ptxcu__null(cu, "ptxcu_kv_cache_create", "cache");
     memset(&v, 0, sizeof v);
     shape[0] = batch;
@@ -3595,7 +4058,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     ptxcu_code code, last;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!cache) return PTXCU_E_NONE;
     code = ptxcu_tensor_free(cu, &cache->addresses);
     if (cache->owns) {
@@ -3877,8 +4340,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         desc.scale = x->scale;
         desc.soft_cap = x->soft_cap;
         shape.batch = (uint32_t)batch;
-        shape.q_len = lens && x->q_len ? x->q_len : (uint32_t)rows;
-        shape.kv_len = lens && x->kv_len ? x->kv_len : (uint32_t)keys;
+        shape.q_len = lens && x->q_len && x->q_len < rows ? x->q_len : (uint32_t)rows;
+        shape.kv_len = lens && x->kv_len && x->kv_len < keys ? x->kv_len : (uint32_t)keys;
         shape.q_total = lens ? (uint32_t)rows : 0;
         shape.kv_total = lens ? (uint32_t)keys : 0;
         ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &c.why));
@@ -3936,8 +4399,7 @@ static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, ui
                                             {"more[1].weights", "more[1].bias", "more[1].y"}};
     const ptxcu_tensor *w = i ? &x->more[i - 1].weights : &x->weights;
     const ptxcu_tensor *bias = i ? &x->more[i - 1].bias : &x->bias, *y = i ? &x->more[i - 1].y : &x->y;
-    uint32_t first = x->format ? x->format : (uint32_t)PTXK_Q4_K, format;
-    format = i && x->more[i - 1].format ? x->more[i - 1].format : first;
+    uint32_t format = i ? x->more[i - 1].format : x->format;
     ptxcu__want_weights(c, names[i][0], w, format, k);
     if (x->bias.owner) /* of all matrices or of none */
         ptxcu__want(c, names[i][1], bias, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "n", 1, w->shape[0], 0, 0, 0);

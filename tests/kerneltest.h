@@ -1,7 +1,7 @@
 /* kerneltest.h - what the tests of kernels share: the driver by name, loading, launching, and what the CPU
  * driver has found.
  *
- * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
+ * Include it behind _POSIX_C_SOURCE and ptxgen_kernels.h. */
 #ifndef KERNELTEST_H
 #define KERNELTEST_H
 

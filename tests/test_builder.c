@@ -368,11 +368,11 @@ static void names(void) {
     start(75), L ptx_shared(k, NULL, PTX_U32, 4, 0), ptx_ret(k),
     WRONG("shared without a name", PTX_E_NAME, "null");
     start(75), ptx_entry(m, "twice"), L ptx_entry(m, "twice"),
-    WRONG("kernel twice", PTX_E_DUPLICATE, "twice");
-    start(75), L ptx_param(k, "u", PTX_U32), WRONG("parameter twice", PTX_E_DUPLICATE, "'u'");
-    start(75), L ptx_shared(k, "sh", PTX_U32, 1, 0), WRONG("shared twice", PTX_E_DUPLICATE, "'sh'");
-    start(75), L ptx_shared(k, "p", PTX_U32, 1, 0), WRONG("shared like a parameter", PTX_E_DUPLICATE, "'p'");
-    start(75), L ptx_param(k, "sh", PTX_U32), WRONG("parameter like shared", PTX_E_DUPLICATE, "'sh'");
+    WRONG("kernel twice", PTX_E_NAME_TAKEN, "twice");
+    start(75), L ptx_param(k, "u", PTX_U32), WRONG("parameter twice", PTX_E_NAME_TAKEN, "'u'");
+    start(75), L ptx_shared(k, "sh", PTX_U32, 1, 0), WRONG("shared twice", PTX_E_NAME_TAKEN, "'sh'");
+    start(75), L ptx_shared(k, "p", PTX_U32, 1, 0), WRONG("shared like a parameter", PTX_E_NAME_TAKEN, "'p'");
+    start(75), L ptx_param(k, "sh", PTX_U32), WRONG("parameter like shared", PTX_E_NAME_TAKEN, "'sh'");
     start(75), longname[255] = 0, ptx_shared(k, longname, PTX_U32, 1, 0), ptx_param(k, "_1", PTX_U32),
     ptx_ret(k);
     FINE("255 characters, _1");
@@ -389,7 +389,7 @@ static void names(void) {
     if (ptx_text(m, NULL)) /* legal only when the two symbols differ */
         FINE("dynamic shared memory beside a kernel called <name>_dynamic");
     else
-        WRONG("dynamic shared memory beside a kernel called <name>_dynamic", PTX_E_DUPLICATE, "_dynamic");
+        WRONG("dynamic shared memory beside a kernel called <name>_dynamic", PTX_E_NAME_TAKEN, "_dynamic");
 }
 
 static void addresses(void) {

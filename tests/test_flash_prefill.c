@@ -5,7 +5,6 @@
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs are filled with NaN before each run, and so
  * is all of the tensors that belongs to no row. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_prefill.h"
@@ -44,7 +43,7 @@ static ptxk_flash_prefill_desc describe(uint32_t heads, uint32_t kv_heads, uint3
     desc.heads = heads;
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
-    desc.type = type_of(format);
+    desc.type = desc.out_type = type_of(format);
     desc.flags = flags;
     return desc;
 }
@@ -72,7 +71,7 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     p.desc = desc;
     p.target = PTX_SM(80);
     p.format = format_of(desc.type);
-    p.out_format = format_of(desc.out_type ? desc.out_type : desc.type);
+    p.out_format = format_of(desc.out_type);
     p.layout = layout;
     p.ragged = ragged;
     p.shape.batch = batch;
@@ -219,6 +218,7 @@ static int launch(problem *p) {
     p->args.q_len = p->shape.q_len;
     p->args.kv_len = p->shape.kv_len;
     CHECK(p->plan.args_bytes == sizeof p->args);
+    if (p->plan.launches) CHECK_MORE(!ptxk_flash_prefill_check(&p->desc, &p->args, &why), why.text);
     if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
     for (i = 0; ok && i < p->plan.launches; i++)
         ok = launch_entry(built.m, built.module, &p->plan.launch[i], &p->args, sizeof p->args);
@@ -426,9 +426,10 @@ static void ragged_batches_with_empty_sequences(void) {
     static const uint32_t q[] = {0, 130, 1, 0, 64, 5, 0}, kv[] = {0, 130, 200, 70, 0, 5, 0};
     uint32_t format, layout;
     for (format = 0; format < 3; format++) {
-        for (layout = 0; layout < 2; layout++) {
-            problem p =
-                problem_new(describe(4, 2, 64, (enum ref_format)format, 3), (enum layout)layout, 1, q, kv, 7);
+        for (layout = 0; layout < 4; layout++) {
+            problem p = problem_new(describe(4, 2, 64, (enum ref_format)format, 3),
+                                    layout % 2 ? HEADS : ROWS, 1, q, kv, 7);
+            if (layout > 1) p.shape.q_len = 2000, p.shape.kv_len = 3000; /* bounds above all rows */
             problem_check(&p);
             problem_free(&p);
         }
@@ -864,7 +865,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSE(head_dim = 512, "head_dim is 512, must be a multiple of 8 from 8 to 256");
     REFUSE(type = 0, "type is 0, must be PTX_F32, PTX_F16 or PTX_BF16");
     REFUSE(type = PTX_F64, "must be PTX_F32, PTX_F16 or PTX_BF16");
-    REFUSE(out_type = PTX_U32, "out_type is ");
+    REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
+    REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
+    REFUSE(out_type = 0, "out_type is 0");
     REFUSE(flags = 4, "flags is 4");
     REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");
     REFUSE(precision = 1, "precision is 1, must be PTXK_PREFILL_EXACT with 16-bit types");
@@ -930,6 +933,45 @@ static void bad_shapes_and_arguments_are_refused(void) {
     REFUSE(out_row_stride = 32, "rows of out overlap");
     REFUSE(out = 0x20000, "out overlaps k");
     REFUSE(kv_len = 0xffffffffu, "kv_len is 4294967295, must be 0 to 1073741824");
+#undef REFUSE
+}
+
+/* With cumulative lengths q_len and kv_len are bounds: they may pass the rows that there are, in every
+   layout, and wherever the tensors lie. What cannot be right is refused as before. */
+static void bounds_above_the_rows_of_ragged_batches(void) {
+    ptxk_flash_prefill_desc desc = describe(4, 2, 64, REF_F16, 3);
+    ptxk_flash_prefill_shape shape = {3, 500, 700, 7, 9};
+    ptxk_flash_prefill_args a, rows;
+    ptxk_message why;
+    ptx_plan plan;
+    CHECK(!ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) && plan.launch[0].grid[1] == 1);
+    shape.q_total = 0;
+    CHECK(!ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) && plan.launch[0].grid[1] == 4);
+    shape.q_total = 7;
+    memset(&a, 0, sizeof a);
+    a.cu_q = 0x1000, a.cu_kv = 0x2000;
+    ptxk_flash_prefill_pack(&desc, &shape, &a);
+    a.q = 0x10000, a.out = a.q + 7 * 4 * 128, a.k = a.out + 7 * 4 * 128, a.v = a.k + 9 * 2 * 128;
+    a.lse = a.v + 9 * 2 * 128; /* all of them side by side */
+    a.batch = 3, a.q_len = 500, a.kv_len = 700;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+    rows = a;
+    a.q_row_stride = a.out_row_stride = a.k_row_stride = a.v_row_stride = 64;
+    a.q_head_stride = a.out_head_stride = 7 * 64;
+    a.k_head_stride = a.v_head_stride = 9 * 64;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+    a.q_head_stride = a.out_head_stride = a.k_head_stride = a.v_head_stride = 64; /* one row */
+    a.lse_head_stride = 1;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+    a.q = a.out;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+#define REFUSE(change, message) a = rows, a.change, refuse_args(&desc, a, message)
+    REFUSE(out_row_stride = 0, "rows of out overlap");
+    REFUSE(out_row_stride = 3 * 64, "rows of out overlap");
+    REFUSE(out_head_stride = 56, "rows of out overlap");
+    REFUSE(lse_head_stride = 0, "rows of lse overlap");
+    REFUSE(out = a.q + 16, "out overlaps q");
+    REFUSE(k = a.out, "out overlaps k");
 #undef REFUSE
 }
 
@@ -1026,6 +1068,7 @@ int main(void) {
     if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     bad_descriptions_are_refused();
     bad_shapes_and_arguments_are_refused();
+    bounds_above_the_rows_of_ragged_batches();
     an_empty_batch_has_no_launches();
     shared_memory_fits_every_device();
     shared_memory_is_addressed_by_its_symbol();

@@ -5,11 +5,10 @@
    After each failure: the code says so and the message names the call; what was made is given back, which the
    CPU driver counts when the context is destroyed; and the same path, in the same handle, works.
 
-   cc -std=c99 tests/test_host_faults.c -o build/test_host_faults -ldl -lm -pthread */
+   make build/test_host_faults */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
@@ -21,7 +20,7 @@ static unsigned (*report_count)(void);
 static size_t (*report)(char *, size_t);
 static void (*report_clear)(void);
 static int (*context_create)(void **, unsigned, int);
-static int (*context_destroy)(void *);
+static int (*context_destroy)(void *), (*context_pop)(void **), (*context_flags)(unsigned *);
 
 static void find_more(const ptxcu *cu) {
     void *p;
@@ -33,6 +32,8 @@ static void find_more(const ptxcu *cu) {
     FIND(report_clear, "ptxsim_report_clear");
     FIND(context_create, "cuCtxCreate_v2");
     FIND(context_destroy, "cuCtxDestroy_v2");
+    FIND(context_pop, "cuCtxPopCurrent_v2");
+    FIND(context_flags, "cuCtxGetFlags");
 #undef FIND
 }
 
@@ -46,6 +47,8 @@ typedef struct path {
 } path;
 
 static int note(path *p, ptxcu_code code) {
+    unsigned flags;
+    if (context_flags(&flags) == 0) p->wrong++; /* there is a current context: asked in a way of its own */
     if (code != PTXCU_E_NONE && p->code == PTXCU_E_NONE) {
         p->code = code;
         snprintf(p->message, sizeof p->message, "%s", ptxcu_get_error(p->cu)->message);
@@ -298,6 +301,7 @@ static void path_gemv(path *p) {
     ptxcu_gemv_desc d;
     ptxcu_call call;
     memset(&d, 0, sizeof d);
+    d.format = PTXK_Q4_K;
     d.weights = make(p, PTX_B8, 2, 4, 144, 0);
     d.x = make(p, PTX_F32, 2, 1, 256, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);
@@ -321,7 +325,7 @@ static void path_gemv_of_three(path *p) {
     ptxcu_call call;
     uint32_t i;
     memset(&d, 0, sizeof d);
-    d.format = PTXK_F32;
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
     d.x = make(p, PTX_F32, 2, 1, 32, 0);
     d.weights = make(p, PTX_F32, 2, 4, 32, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);
@@ -412,7 +416,7 @@ static const struct named {
 /* Failures that are no error, because there is another way. */
 static int recovers(const char *function, const path *p, int kept) {
     static const char *const
-        quiet[] = {"cuDeviceGetAttribute", "cuGetErrorName",    "cuGetErrorString",
+        quiet[] = {"cuDeviceGetAttribute", "cuGetErrorName",    "cuGetErrorString", "cuCtxPopCurrent_v2",
                    "cuLinkCreate_v2",      "cuLinkAddData_v2",  "cuLinkComplete",
                    "cuLinkDestroy",        "cuEventSynchronize" /* ptxcu_result_free has the stream, too */};
     size_t i;
@@ -444,9 +448,10 @@ static int once(const char *library, const struct named *which, const char *func
     memset(&c, 0, sizeof c);
     d.alloc = counted;
     d.alloc_user = &c;
-    d.use_current_context = 1;
     if (which->kept) d.cache_folder = folder;
     if (context_create(&context, 0, 0)) return 0;
+    context_pop(&context); /* no context is current, before and after each call */
+    d.context = context;
     WORKS(p.cu, ptxcu_open(&p.cu, &d));
     if (ptxcu_get_error(p.cu)->code == PTXCU_E_NONE) {
         before = calls(function);
@@ -469,6 +474,7 @@ static int once(const char *library, const struct named *which, const char *func
     }
     ptxcu_close(p.cu);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);
+    CHECK(current_context() == NULL);
     CHECK(context_destroy(context) == 0);
     if (!CHECK(report_count() == 0)) { /* leaks, and whatever else it saw */
         static char findings[3000];

@@ -1,8 +1,7 @@
 /* test_judged.c - kernels that a GPU punishes and the assembler accepts in silence, beside tricky ones that
  * are right. Each wrong one is an error, no right one is.
  *
- *   cc -std=c99 tests/test_judged.c -o test_judged && ./test_judged */
-#define PTXGEN_IMPLEMENTATION
+ *   make build/test_judged */
 #include "../ptxgen.h"
 #include "check.h"
 

@@ -3,7 +3,6 @@
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. Caches are filled with a pattern, and every element is looked at. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/numbers.h"
@@ -96,6 +95,9 @@ static uint64_t row_of(const problem *p, uint32_t token, uint32_t head)
     if (at / p->desc.page_size >= p->args.max_pages) return ABSENT;
     page = p->table[s * p->args.max_pages + at / p->desc.page_size];
     if (page >= p->args.pool_pages) return ABSENT;
+    if (p->desc.flags & PTXK_SCATTER_PAGE_ROWS)
+        return (((uint64_t)page * p->desc.page_size + at % p->desc.page_size) * p->desc.kv_heads + head)
+               * p->desc.head_dim;
     return (((uint64_t)page * p->desc.kv_heads + head) * p->desc.page_size + at % p->desc.page_size)
            * p->desc.head_dim;
 }
@@ -143,7 +145,8 @@ static void problem_run(problem *p)
     const char *text;
     void *module, *source[2], *before, *after;
     device_ptr caches[2][BATCH_MAX];
-    uint32_t i, which, count = p->desc.page_size ? 1 : p->args.batch;
+    uint32_t i, which, count = p->desc.page_size ? 1 : p->args.batch,
+                       kinds = p->desc.flags & PTXK_SCATTER_SINGLE ? 1 : 2;
     size_t bytes = p->elements * ref_bytes(format_of(p->desc.cache_type));
     size_t from = (size_t)p->args.tokens * p->desc.kv_heads * p->desc.head_dim
                   * ref_bytes(format_of(p->desc.source_type));
@@ -163,9 +166,10 @@ static void problem_run(problem *p)
         for (i = 0; i < count; i++) caches[which][i] = upload(before, bytes);
     }
     p->args.k = upload(source[0], from);
-    p->args.v = upload(source[1], from);
+    p->args.v = kinds > 1 ? upload(source[1], from) : 0;
     p->args.k_caches = p->desc.page_size ? caches[0][0] : upload(caches[0], sizeof caches[0]);
-    p->args.v_caches = p->desc.page_size ? caches[1][0] : upload(caches[1], sizeof caches[1]);
+    p->args.v_caches = 0;
+    if (kinds > 1) p->args.v_caches = p->desc.page_size ? caches[1][0] : upload(caches[1], sizeof caches[1]);
     p->args.sequences = p->by_arrays ? upload(p->sequences, sizeof p->sequences) : 0;
     p->args.positions = p->by_arrays ? upload(p->positions, sizeof p->positions) : 0;
     p->args.block_table = 0;
@@ -177,14 +181,17 @@ static void problem_run(problem *p)
     for (which = 0; which < 2; which++)
         for (i = 0; i < count; i++) {
             CHECK(cu.cuMemcpyDtoH(after, caches[which][i], bytes) == 0);
-            check_cache(p, source[which], before, after, i);
+            if (which < kinds)
+                check_cache(p, source[which], before, after, i);
+            else
+                CHECK(!memcmp(before, after, bytes));
             cu.cuMemFree(caches[which][i]);
         }
     check_reports();
     cu.cuMemFree(p->args.k);
-    cu.cuMemFree(p->args.v);
+    if (p->args.v) cu.cuMemFree(p->args.v);
     if (!p->desc.page_size) cu.cuMemFree(p->args.k_caches);
-    if (!p->desc.page_size) cu.cuMemFree(p->args.v_caches);
+    if (!p->desc.page_size && p->args.v_caches) cu.cuMemFree(p->args.v_caches);
     if (p->args.sequences) cu.cuMemFree(p->args.sequences);
     if (p->args.positions) cu.cuMemFree(p->args.positions);
     if (p->args.block_table) cu.cuMemFree(p->args.block_table);
@@ -231,6 +238,23 @@ static void rows_first_layout_by_strides(void)
     p.args.head_stride = 64;
     p.args.row_stride = 3 * 64;
     problem_run(&p);
+}
+
+/* Pages of rows; K alone; both. */
+static void pages_of_rows_and_one_cache_alone(void)
+{
+    uint32_t i;
+    for (i = 1; i < 24; i++) {
+        problem p = problem_new(1 + i % 5, i % 7 ? 64 : 33, types[i % 3], types[i / 2 % 3], 16u << i % 2,
+                                1 + random_below(20), 1 + random_below(4), 90);
+        p.desc.flags = i % 4;
+        if (i % 3 == 2 && !(i & PTXK_SCATTER_PAGE_ROWS)) {
+            p.desc.page_size = 0;
+            p.elements = (size_t)p.desc.kv_heads * 90 * p.desc.head_dim;
+        }
+        p.target = i % 2 ? PTX_SM(75) : PTX_SM(80);
+        problem_run(&p);
+    }
 }
 
 static void batch_and_prompt_by_steps(void)
@@ -311,7 +335,7 @@ static void offsets_past_4_gib(void)
 }
 
 static void refused_desc(uint32_t heads, uint32_t d, uint32_t from, uint32_t to, uint32_t page,
-                         const char *says)
+                         uint32_t flags, const char *says)
 {
     ptxk_kv_scatter_desc desc;
     ptxk_kv_scatter_shape shape = {1};
@@ -323,6 +347,7 @@ static void refused_desc(uint32_t heads, uint32_t d, uint32_t from, uint32_t to,
     desc.source_type = from;
     desc.cache_type = to;
     desc.page_size = page;
+    desc.flags = flags;
     CHECK(ptxk_kv_scatter_plan(&desc, &shape, &plan, &why) == PTX_E_DESC);
     CHECK_MORE(strstr(why.text, says), why.text);
     CHECK(ptxk_kv_scatter_emit(m, &desc) == PTX_E_DESC);
@@ -333,22 +358,25 @@ static void refused_desc(uint32_t heads, uint32_t d, uint32_t from, uint32_t to,
 static void bad_descriptions_are_refused(void)
 {
     ptx_module *m = ptx_module_new(NULL);
-    refused_desc(0, 64, PTX_F16, PTX_F16, 0, "kv_heads is 0");
-    refused_desc(65537, 64, PTX_F16, PTX_F16, 0, "kv_heads is 65537");
-    refused_desc(1, 0, PTX_F16, PTX_F16, 0, "head_dim is 0");
-    refused_desc(1, 65537, PTX_F16, PTX_F16, 0, "head_dim is 65537");
-    refused_desc(1, 64, PTX_U32, PTX_F16, 0, "source_type");
-    refused_desc(1, 64, PTX_F16, PTX_F64, 0, "cache_type");
-    refused_desc(1, 64, PTX_F16, PTX_F16, 8, "page_size is 8");
-    refused_desc(1, 64, PTX_F16, PTX_F16, 24, "page_size is 24");
-    refused_desc(1, 64, PTX_F16, PTX_F16, 131072, "page_size is 131072");
+    refused_desc(0, 64, PTX_F16, PTX_F16, 0, 0, "kv_heads is 0");
+    refused_desc(65537, 64, PTX_F16, PTX_F16, 0, 0, "kv_heads is 65537");
+    refused_desc(1, 0, PTX_F16, PTX_F16, 0, 0, "head_dim is 0");
+    refused_desc(1, 65537, PTX_F16, PTX_F16, 0, 0, "head_dim is 65537");
+    refused_desc(1, 64, PTX_U32, PTX_F16, 0, 0, "source_type");
+    refused_desc(1, 64, PTX_F16, PTX_F64, 0, 0, "cache_type");
+    refused_desc(1, 64, PTX_F16, PTX_F16, 8, 0, "page_size is 8");
+    refused_desc(1, 64, PTX_F16, PTX_F16, 24, 0, "page_size is 24");
+    refused_desc(1, 64, PTX_F16, PTX_F16, 131072, 0, "page_size is 131072");
+    refused_desc(1, 64, PTX_F16, PTX_F16, 16, 4, "flags is 4");
+    refused_desc(1, 64, PTX_F16, PTX_F16, 0, 1, "page_size is 0");
     CHECK(ptxk_kv_scatter_emit(m, NULL) == PTX_E_ARGUMENT);
     ptx_module_free(m);
 }
 
 static void bad_shapes_and_arguments_are_refused(void)
 {
-    ptxk_kv_scatter_desc desc = {8, 128, PTX_F32, PTX_F16, 0}, paged = {8, 128, PTX_F32, PTX_F16, 16};
+    ptxk_kv_scatter_desc desc = {8, 128, PTX_F32, PTX_F16, 0, 0}, paged = {8, 128, PTX_F32, PTX_F16, 16, 0},
+                         single = {8, 128, PTX_F32, PTX_F16, 0, PTXK_SCATTER_SINGLE};
     ptxk_kv_scatter_shape shape = {0xffffffffu};
     ptxk_kv_scatter_args good, a;
     ptxk_message why;
@@ -368,6 +396,10 @@ static void bad_shapes_and_arguments_are_refused(void)
     good.head_stride = 64 * 128;
     good.row_stride = 128;
     CHECK(!ptxk_kv_scatter_check(&desc, &good, &why) && !ptxk_kv_scatter_check(&paged, &good, &why));
+    CHECK(!ptxk_kv_scatter_plan(&single, &shape, &plan, &why) && plan.min_bytes == 3 * 8 * 128 * 6);
+    CHECK(plan.launch[0].grid[1] == 1);
+    a = good, a.v = a.v_caches = 0;
+    CHECK(!ptxk_kv_scatter_check(&single, &a, &why));
 #define BAD(which, change, says)                                                                             \
     do {                                                                                                     \
         a = good;                                                                                            \
@@ -375,6 +407,8 @@ static void bad_shapes_and_arguments_are_refused(void)
         CHECK(ptxk_kv_scatter_check(&which, &a, &why) == PTX_E_ARGUMENT);                                    \
         CHECK_MORE(strstr(why.text, says), why.text);                                                        \
     } while (0)
+    BAD(single, a.k = 0, "k is 0");
+    BAD(single, a.k_caches = 0, "k_caches is 0");
     BAD(desc, a.k = 0, "k is 0");
     BAD(desc, a.v = 0, "v is 0");
     BAD(desc, a.v_caches = 0, "v_caches is 0");
@@ -404,6 +438,7 @@ int main(void)
         every_type_page_and_head_dim();
         d_above_256_is_stored();
         rows_first_layout_by_strides();
+        pages_of_rows_and_one_cache_alone();
         batch_and_prompt_by_steps();
         tokens_without_a_place_are_not_written();
         offsets_past_4_gib();

@@ -3,8 +3,7 @@
    that says what it is; the others are listed with the reason why they are not. Then more
    of the same kinds. Behind a mistake stands, where one is near, the same thing done right.
 
-     cc -std=c99 tests/test_mistakes.c -o test_mistakes -lm && ./test_mistakes */
-#define PTXGEN_IMPLEMENTATION
+     make build/test_mistakes */
 #include "../ptxgen.h"
 #include "check.h"
 
@@ -151,7 +150,7 @@ static void names(void) {
     ptx_kernel *q;
     start(), l = ptx_label_new(k), ptx_guard(k, c), ptx_bra(k, l), REFUSED("N3_undefined_label", LABEL);
     start(), l = ptx_label_new(k), ptx_place(k, l), ptx_place(k, l), REFUSED("N4_duplicate_label", LABEL);
-    start(), ptx_ret(k), ptx_entry(m, "k"), with_ret = 0, REFUSED("N7_duplicate_kernel", DUPLICATE);
+    start(), ptx_ret(k), ptx_entry(m, "k"), with_ret = 0, REFUSED("N7_duplicate_kernel", NAME_TAKEN);
     start(), ptx_call(k, NULL, 0, NULL), REFUSED("N9_undefined_function", ARGUMENT);
     start(), ptx_ret(k), ptx_entry(m, "2k"), with_ret = 0, REFUSED("N12_name_starts_with_digit", NAME);
     {

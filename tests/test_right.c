@@ -1,8 +1,7 @@
 /* test_right.c - kernels that are made right, in ways that look like a mistake from some way off: the
  * builder accepts them.
  *
- *   cc -std=c99 tests/test_right.c -o test_right && ./test_right */
-#define PTXGEN_IMPLEMENTATION
+ *   make build/test_right */
 #include "../ptxgen.h"
 #include "check.h"
 

@@ -566,6 +566,25 @@ static void test_cluster_faults(void) {
          "mapa.shared::cluster.u32 r4, r31, 1;\n"
          "ld.@@.u32 r6, [r4]; // here\n" CLUSTER_SYNC,
          "shared", "shared::cluster", 700, "out-of-bounds", 2, 32, 2);
+    static const char *const past[][2] = {{"0x1000000", "0"}, {"0x2000000", "0"}, {"0x5000000", "16"}};
+    for (unsigned k = 0; k < 3; k++)   /* past the window of the own block, without a cluster and with one */
+        for (unsigned cluster = 0; cluster < 3; cluster += 2) {
+            pair("a generic address past the own window",
+                 "mov.u64 d3, sm; cvta.shared.u64 d3, d3; add.u64 d3, d3, @@;\nst.u32 [d3], r0; // here\n",
+                 past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
+            pair("an atomic there",
+                 "mov.u64 d3, sm; cvta.shared.u64 d3, d3; add.u64 d3, d3, @@;\nst.shared.u32 [r31], r0;\n"
+                 "st.shared.u32 [r31+16], r0;\natom.add.u32 r2, [d3], r0; // here\n",
+                 past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
+            pair("mapa of it", "add.u32 r2, r31, @@;\nmapa.shared::cluster.u32 r3, r2, 0; // here\n", past[k][0],
+                 past[k][1], 700, "cluster-rank", 2, 1, cluster);
+            pair("a bulk copy to it",
+                 "mbarrier.init.shared.b64 [r30], 1;\nfence.proxy.async;\nadd.u32 r2, r31, @@;\n"
+                 "mbarrier.arrive.expect_tx.shared.b64 d4, [r30], 16;\n"
+                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r2], [d1], 16, [r30]; // here\n"
+                 "W: mbarrier.try_wait.parity.shared.b64 p1, [r30], 0;\n@!p1 bra W;\n",
+                 past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
+        }
     pair("arriving twice",
          "barrier.cluster.arrive.aligned;\n@@\nbarrier.cluster.arrive.aligned; // "
          "here\nbarrier.cluster.wait.aligned;\n",

@@ -1,7 +1,7 @@
 /* test_tensor.c - tensors on the device, and the operations of ptxgen_kernels.h as calls on them: what they
    refuse, their three forms, streams, graphs, contexts, threads. `test_tensor [LIBRARY]`, as test_cuda.
 
-   cc -std=c99 tests/test_tensor.c -o build/test_tensor -ldl -lm -pthread */
+   make build/test_tensor */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -431,8 +431,8 @@ static void attention_close(ptxcu *cu, attention *a) {
 
 /* What a launch may call. */
 static const char *const launching[] = {
-    "cuLaunchKernel", "cuLaunchKernelEx",    "cuCtxGetCurrent", "cuEventRecord", "cuStreamWaitEvent",
-    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx",  NULL};
+    "cuLaunchKernel", "cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+    "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuStreamIsCapturing", "cuStreamGetCtx", NULL};
 
 static uint64_t launched(void) { return calls("cuLaunchKernel") + calls("cuLaunchKernelEx"); }
 
@@ -737,6 +737,7 @@ static void test_workspace(ptxcu *cu) {
     a.desc.workspace = make(cu, PTX_F32, 2, 256, a.call.plan.workspace_bytes / 4, 0, 0);
     WORKS(cu, ptxcu_flash_decode_prepare(cu, &a.desc, &a.call));
     memset(&g, 0, sizeof g);
+    g.format = PTXK_Q4_K;
     g.weights = make(cu, PTX_B8, 2, N, K / 256 * 144, 0, 0);
     g.x = make(cu, PTX_F32, 2, 1, K, 0, 0);
     g.y = make(cu, PTX_F32, 2, 1, N, 0, 0);
@@ -957,6 +958,17 @@ static void test_prefill(ptxcu *cu) {
                         !(fabs(log(sum) - lse[packing ? h * B * T + b * T + t : (b * H + h) * T + t]) < 5e-5);
                 }
         CHECK(wrong == 0);
+    }
+    { /* the rows of all sequences of each head side by side, and bounds above their number */
+        ptxcu_tensor rows = make(cu, PTX_F32, 3, H, B * T, D, 0), kept = x.out;
+        WORKS(cu, ptxcu_tensor_transpose(cu, &rows, 0, 1, &x.out));
+        x.q_len = x.kv_len = 100 * T;
+        WORKS(cu, ptxcu_flash_prefill_prepare(cu, &x, &call));
+        CHECK(call.plan.launch[0].grid[1] == 1);
+        WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
+        x.q_len = x.kv_len = T;
+        x.out = kept;
+        WORKS(cu, ptxcu_tensor_free(cu, &rows));
     }
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_flash_prefill(cu, &x, NULL), code, text)
@@ -1194,6 +1206,7 @@ static void test_gemv(ptxcu *cu) {
     uint32_t i, r, c, b, wrong = 0;
     uint64_t before;
     memset(&d, 0, sizeof d);
+    d.format = PTXK_Q4_K;
     for (i = 0; i < sizeof w; i++) w[i] = (unsigned char)below(256);
     for (i = 0; i < N * ROW / 144; i++) { /* factors that are numbers, about 1/64 */
         w[i * 144] = w[i * 144 + 2] = 0;
@@ -1266,7 +1279,11 @@ static void test_gemv(ptxcu *cu) {
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_SHAPE, "gemv: precision is 7");
     d.precision = 0;
     d.format = 99;
-    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_SHAPE, "no whole number of blocks of format 99");
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is 99");
+    d.format = PTX_U8;
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is PTX_U8");
+    d.format = 0;
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is 0");
     (void)before;
     WORKS(cu, ptxcu_sync(cu));
     WORKS(cu, ptxcu_tensor_free(cu, &spare));
@@ -1423,7 +1440,7 @@ static void test_graph_advances(ptxcu *cu) {
 
 /* Two contexts in one process: each computes, and neither takes what is the other's. */
 static void test_contexts(ptxcu *cu, const char *library) {
-    int (*create)(void **, unsigned, int), (*destroy)(void *), (*set)(void *);
+    int (*create)(void **, unsigned, int), (*destroy)(void *);
     void *p, *own = NULL;
     ptxcu *other;
     ptxcu_desc d = describe(library, NULL);
@@ -1439,8 +1456,6 @@ static void test_contexts(ptxcu *cu, const char *library) {
     memcpy(&create, &p, sizeof p);
     p = ptxcu_symbol(cu, "cuCtxDestroy_v2");
     memcpy(&destroy, &p, sizeof p);
-    p = ptxcu_symbol(cu, "cuCtxSetCurrent");
-    memcpy(&set, &p, sizeof p);
     CHECK(create(&own, 0, 0) == 0);
     d.use_current_context = 1;
     WORKS(other, ptxcu_open(&other, &d));
@@ -1488,8 +1503,9 @@ static void test_contexts(ptxcu *cu, const char *library) {
     attention_close(cu, &a);
     attention_close(other, &b); /* one tensor of it is lost: closing gives it back */
     ptxcu_close(other);
+    CHECK(current_context() == own);
     CHECK(destroy(own) == 0);
-    set(cu->context);
+    CHECK(current_context() == NULL);
     CLEAN(); /* no leaks in the context that is gone */
 }
 
@@ -1633,6 +1649,7 @@ static void *work(void *user) {
         snprintf(text, sizeof text, "%u bytes are given", (unsigned)number);
         w->wrong += strstr(ptxcu_get_error(cu)->message, text) == NULL;
         w->wrong += ptxcu_get_error(cu)->code != PTXCU_E_SHAPE;
+        w->wrong += current_context() != NULL;
         { /* a real operation, in three forms */
             ptxcu_kv_cache cache;
             ptxcu_kv_scatter_desc x;

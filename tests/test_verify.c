@@ -407,9 +407,9 @@ static void test_refusals(void) {
     CHECK(prints(".version 8.3"));
     /* one name for two things */
     start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_shared(k, "f", PTX_U32, 1, 0);
-    WRONG(DUPLICATE, "function 'f'");
-    start(), ptx_func(m, "sh", PTX_NONE), WRONG(DUPLICATE, "hide the function");
-    start(), ptx_printf(k, "x", 0, NULL), ptx_entry(m, "_printf_0"), WRONG(DUPLICATE, "_printf_0");
+    WRONG(NAME_TAKEN, "function 'f'");
+    start(), ptx_func(m, "sh", PTX_NONE), WRONG(NAME_TAKEN, "hide the function");
+    start(), ptx_printf(k, "x", 0, NULL), ptx_entry(m, "_printf_0"), WRONG(NAME_TAKEN, "_printf_0");
     start(), f = ptx_entry(m, "_printf_0"), ptx_ret(f), ptx_printf(k, "x", 0, NULL);
     CHECK(prints("_printf_1"));
     /* a guard before a block of raw text */
@@ -1024,11 +1024,12 @@ static void test_names(void) {
     ptx_variable_desc v;
     memset(&v, 0, sizeof v);
     v.name = "p", v.space = PTX_GLOBAL, v.type = PTX_U32, v.count = 4;
-    start(), ptx_variable(m, &v), WRONG(DUPLICATE, "hide");
+    start(), ptx_variable(m, &v), WRONG(NAME_TAKEN, "hide");
     v.name = "sh";
-    start(), ptx_variable(m, &v), WRONG(DUPLICATE, "hide");
+    start(), ptx_variable(m, &v), WRONG(NAME_TAKEN, "hide");
     v.name = "table";
-    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4), WRONG(DUPLICATE, "variable 'table'");
+    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4);
+    WRONG(NAME_TAKEN, "variable 'table'");
     start(), ptx_variable(m, &v), FINE;
 }
 

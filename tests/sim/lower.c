@@ -402,6 +402,12 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
     i->imm = f->imm;
     i->type = (uint8_t)t;
     sim_perturb(i, op, sim_mod(&s->mods, M_rn));
+    if (f->cls == C_INT && (!strcmp(s->opcode, "div") || !strcmp(s->opcode, "rem"))) {
+        i->fn = sim_divide;
+        i->flow = F_MEMORY;                                   /* the result may be marked */
+        i->imm = op;
+        i->width = sim_types[t].bytes == 2 ? 0 : (uint8_t)width_of(t);
+    }
 }
 
 /* --- comparisons, logic, moves ---------------------------------------------------------------- */
@@ -964,6 +970,7 @@ void sim_kernel_free(sim_kernel *k)
     if (!k) return;
     free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
     free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches); free(k->routines);
+    free(k->barrier_sites); free(k->behind);
     free(k->pairs);
     sim_unwritten_kernel_free(k);
     k->magic = 0;

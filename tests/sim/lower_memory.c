@@ -361,6 +361,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0) | order_bits(s, false);
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     if (has(s, M_nc) || ldu) i->x |= X_NC;
+    if (space == SP_PARAM) i->x |= X_PARAM;
     i->d = lw->k->lists[list];
 }
 

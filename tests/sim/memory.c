@@ -482,7 +482,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     if (SIM_UNLIKELY(!fine)) {
         sim_unwritten_place place = place_of(r, at);
         if (!sim_unwritten_load(w, i, m, &place)) uninitialised(w, i, m, at, r, bytes);
-    }
+    } else if (SIM_UNLIKELY(w->unwritten) && i->x & X_PARAM) sim_unwritten_loaded(w, i, m);
     if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
                                         shape == 1);
     for (uint32_t k = 0; k < count; k++) {
