@@ -13,7 +13,7 @@
  *
  * The kernel is k(p, q, n): p is the output buffer, zeros; q the input buffer, whose word i holds i; n is 4.
  * It runs as one block (one cluster) of 128 threads; BLOCK, GRID, CLUSTER, DYNAMIC and the fields of `launch`
- * say otherwise. Include this behind _POSIX_C_SOURCE and the implementation of ptxgen.h. */
+ * say otherwise. Include this behind _POSIX_C_SOURCE and ptxgen.h. */
 #ifndef FAULTS_H
 #define FAULTS_H
 
@@ -246,6 +246,7 @@ static inline void start(ptx_target target) {
     wide = ptx_ptr_add(k, sh, tid, 16);
     zero = ptx_mov(k, U(0));
     one = EQ(tid, zero);
+    x = y = z = i = w = at = zero; /* nothing of the program before */
 }
 
 static void (*set_option)(const char *, int);

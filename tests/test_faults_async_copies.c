@@ -1,7 +1,6 @@
 /* test_faults_async_copies.c - cp.async and its groups; bulk stores and proxies.
  * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "faults.h"
 

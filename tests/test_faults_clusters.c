@@ -1,7 +1,6 @@
 /* test_faults_clusters.c - clusters: ranks, what orders blocks, copies into other blocks.
  * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "faults.h"
 

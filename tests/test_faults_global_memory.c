@@ -1,7 +1,6 @@
 /* test_faults_global_memory.c - global memory: blocks that work together, locks, bounds, dependent launches.
  * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "faults.h"
 

@@ -1,7 +1,6 @@
 /* test_faults_shared_memory.c - races in shared memory, block barriers, words that nobody has written, bounds.
  * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "faults.h"
 
