@@ -1,15 +1,5 @@
-/* faults.h - wrong programs that only a run can tell, each beside a right one. The CPU driver has to end the
- * wrong one with a finding of a given kind, and the right one with none.
- *
- *     PAIR(HOPPER, "race") {
- *         BLOCK(128);
- *         ST(mine, 0, n);
- *         if (!bad) BAR;
- *         out(LD(AT(sh, XOR(tid, U(32))), 0));
- *     }
- *
- * records, loads and launches the body twice: with `bad` set, and without. Each test of the builder's
- * refusals has its place in test_refusals.c and test_verify.c.
+/* faults.h - a kernel is recorded, run on the CPU driver, and what the driver finds is compared with what it has
+ * to find: nothing (CLEAN), or at least a finding of one kind (WRONG). fault_words.h has pairs of the two.
  *
  * The kernel is k(p, q, n): p is the output buffer, zeros; q the input buffer, whose word i holds i; n is 4.
  * It runs as one block (one cluster) of 128 threads; BLOCK, GRID, CLUSTER, DYNAMIC and the fields of `launch`
@@ -26,20 +16,21 @@ static ptx_val tid, lane, warp; /* %tid.x, %laneid, %tid.x / 32 */
 static ptx_val sh, bar;         /* shared memory: 4096 words, the last that there is; four mbarriers */
 static ptx_val mine, wide;      /* the word, and the 16 bytes, of sh that belong to this thread */
 static ptx_val zero, one;       /* a register that holds 0; is this thread 0? */
-static ptx_val x, y, z, i, w, at, v4[8];
-static ptx_var a, s, ph;
 
 /* -- launches -- */
 
 static struct {
     uint32_t grid, block[3], cluster, dynamic; /* dynamic: bytes of shared memory */
     uint32_t n;
-    uint32_t words;     /* of p, and of q */
-    uint32_t orders;    /* in so many other orders of warps and blocks, too */
-    int dependent;      /* launched twice; the second may begin before the first ends */
+    uint32_t words; /* of p, and of q */
+    uint32_t box
+        [2]; /* a fourth parameter, "map": a tensor map of q as rows of 64 f16, of boxes of this size; or of p */
+    int map_of_p;
+    uint32_t orders; /* in so many other orders of warps and blocks, too */
+    int dependent;   /* launched twice; the second may begin before the first ends */
 } launch;
 #define BLOCK(x_) BLOCK3(x_, 1, 1)
-#define BLOCK3(x_, y_, z_) \
+#define BLOCK3(x_, y_, z_)                                                                                   \
     (launch.block[0] = (x_), launch.block[1] = (y_), launch.block[2] = (z_), ptx_require_block(k, x_, y_, z_))
 #define GRID(blocks) (launch.grid = (blocks))
 #define CLUSTER(blocks) (launch.cluster = (blocks), ptx_require_cluster(k, blocks, 1, 1))
@@ -79,9 +70,7 @@ static struct {
 #define PLAIN(op, count, operands) ptx_opn(k, op, 0, PTX_NONE, PTX_NONE, count, operands, 0, NULL)
 
 static inline void out(ptx_val value) { ST(AT(p, tid), 0, value); }
-static inline ptx_val low(ptx_val value, int mask) {
-    return ptx_as(ptx_and(k, value, I(mask)), PTX_U32);
-}
+static inline ptx_val low(ptx_val value, int mask) { return ptx_as(ptx_and(k, value, I(mask)), PTX_U32); }
 static inline ptx_val flip(ptx_val bit) { return XOR(bit, I(1)); }
 static inline ptx_val warp_sum(ptx_val sum) {
     uint32_t step;
@@ -91,135 +80,6 @@ static inline ptx_val warp_sum(ptx_val sum) {
 }
 static inline void cluster_sync(void) { ptx_cluster_arrive(k), ptx_cluster_wait(k); }
 static inline ptx_val other_rank(void) { return flip(ptx_sreg(k, PTX_CLUSTER_CTARANK)); }
-
-/* -- asynchronous copies -- */
-
-static inline void copy(int64_t offset) { ptx_cp_async_16(k, ptx_off(wide, offset), q); }
-static inline void copy_commit(void) { ptx_cp_async_commit(k); }
-static inline void copy_wait(int left) { ptx_cp_async_wait(k, left); }
-static inline void proxy_fence(void) { ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); }
-static inline void bulk_commit(void) { ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0); }
-static inline void bulk_wait(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(left)); }
-static inline void bulk_wait_read(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(left)); }
-static inline void bulk_store(int bytes) {
-    ptx_bulk_store(k, p, sh, I(bytes));
-    bulk_commit();
-}
-
-/* -- mbarriers -- */
-
-/* Two mbarriers, at bar and at bar + 8, for so many arrivals each. */
-static inline void init_mbarriers(int first, int second) {
-    IF(one);
-    ptx_mbarrier_init(k, bar, I(first));
-    ptx_mbarrier_init(k, ptx_off(bar, 8), I(second));
-    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-    END;
-    BAR;
-}
-static inline void wait_parity(ptx_val barrier, ptx_val parity) {
-    ptx_val over;
-    ptx_loop(k);
-    over = ptx_mbarrier_try_wait(k, barrier, parity);
-    ptx_while(k, ptx_inv(over));
-    END;
-}
-/* A kilobyte of q goes to shared memory; the mbarrier expects it, and takes one arrival. */
-static inline void fetch(ptx_val to, ptx_val barrier) {
-    ptx_mbarrier_arrive_expect(k, barrier, I(1024));
-    ptx_bulk_load(k, to, q, I(1024), barrier);
-}
-
-static inline void fetch_by_one(void) {
-    IF(one);
-    fetch(sh, bar);
-    END;
-}
-
-/* -- a ring of stages in shared memory: `full` and `empty` mbarriers, one producer, four consumer warps -- */
-
-static ptx_val full, empty;
-#define FULL_S ptx_ptr_add(k, full, GET(s), 8)
-#define EMPTY_S ptx_ptr_add(k, empty, GET(s), 8)
-#define TILE_S ptx_ptr_add(k, sh, GET(s), 1024)
-
-static inline void init_rings(uint32_t full_count, uint32_t empty_count, int full_arrivals, int empty_arrivals) {
-    full = ptx_shared(k, "full", PTX_U64, full_count, 8);
-    empty = ptx_shared(k, "empty", PTX_U64, empty_count, 8);
-    IF(one);
-    i = FOR(U(full_count));
-    ptx_mbarrier_init(k, ptx_ptr_add(k, full, i, 8), I(full_arrivals));
-    ptx_mbarrier_init(k, ptx_ptr_add(k, empty, i, 8), I(empty_arrivals));
-    END;
-    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-    END;
-    BAR;
-    s = ptx_var_new(k, U(0));
-    ph = ptx_var_new(k, U(0));
-}
-static inline void next_stage(uint32_t stages) {
-    SET(s, ADD(GET(s), U(1)));
-    IF(EQ(GET(s), U(stages)));
-    SET(s, U(0));
-    SET(ph, flip(GET(ph)));
-    END;
-}
-/* One thread of the fifth warp is the producer, in a loop that consumers() ends; the others are consumers. */
-static inline void producer(void) {
-    IF(EQ(warp, I(4)));
-    IF(ptx_elect(k, FULL));
-}
-static inline void consumers(void) {
-    END;
-    END;
-    ELSE;
-}
-/* The producer of a ring of four stages, and the start of the consumers. */
-static inline void ring_producer(uint32_t full_count, int empty_arrivals) {
-    BLOCK(160);
-    init_rings(full_count, 4, 1, empty_arrivals);
-    producer();
-    FOR(n);
-    wait_parity(EMPTY_S, flip(GET(ph)));
-    fetch(TILE_S, FULL_S);
-    next_stage(4);
-    consumers();
-}
-static inline void read_stage(ptx_val parity) {
-    wait_parity(FULL_S, parity);
-    out(LD(AT(TILE_S, lane), 0));
-}
-/* Lane 0 of each warp gives the stage back after its warp has read it. */
-static inline void release_stage(void) {
-    ptx_bar_warp_sync(k, FULL);
-    IF(EQ(lane, zero));
-    ptx_mbarrier_arrive(k, EMPTY_S);
-    END;
-}
-static inline void ring_end(uint32_t stages) {
-    next_stage(stages);
-    END;
-    END;
-}
-
-/* -- products of matrices -- */
-
-static ptx_var sums[4];
-static inline void init_sums(void) {
-    int j;
-    for (j = 0; j < 4; j++) sums[j] = ptx_var_new(k, ptx_f32(0));
-}
-static inline void store_sums(void) { ptx_st(k, PTX_F32, ptx_at(AT(p, tid), 0), GET(sums[0])); }
-/* One product of a tile of 2 KB by itself, as a group of its own. */
-static inline void start_product(ptx_val tile) {
-    ptx_val o[7];
-    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 0);
-    o[2] = NE(n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
-    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-}
-static inline void product_wait(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(left)); }
 
 /* -- runs -- */
 
@@ -246,7 +106,6 @@ static inline void start(ptx_target target) {
     wide = ptx_ptr_add(k, sh, tid, 16);
     zero = ptx_mov(k, U(0));
     one = EQ(tid, zero);
-    x = y = z = i = w = at = zero; /* nothing of the program before */
 }
 
 static void (*set_option)(const char *, int);
@@ -274,12 +133,27 @@ static inline int start_kernel(void *function, void **params) {
     return cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
 
+static int (*encode_map)(void *, int, uint32_t, device_ptr, const uint64_t *, const uint64_t *,
+                         const uint32_t *, const uint32_t *, int, int, int, int);
+static inline void make_map(void *map, device_ptr buffer) {
+    static const uint64_t stride = 128;
+    static const uint32_t steps[2] = {1, 1};
+    uint64_t size[2];
+    size[0] = 64, size[1] = launch.words / 32;
+    CHECK(encode_map(map, 6, 2, buffer, size, &stride, launch.box, steps, 0, 0, 0, 0) == 0);
+}
+
 /* What the driver finds in the program that was recorded: kinds, each between blanks. text: all of it. */
 static inline void run(char *kinds, size_t size, char *text, size_t text_size) {
     static uint32_t zeros[WORDS], numbers[WORDS];
     device_ptr buffers[2];
     const char *ptx, *line, *colon;
     void *module, *function = NULL, *params[4];
+    union {
+        unsigned char bytes[128 + 64];
+        uint64_t aligned;
+    } space;
+    void *map = (void *)(((uintptr_t)space.bytes + 63) & ~(uintptr_t)63);
     size_t used = 0;
     uint32_t j, order;
     *kinds = *text = 0;
@@ -294,7 +168,9 @@ static inline void run(char *kinds, size_t size, char *text, size_t text_size) {
     buffers[0] = upload(zeros, 4 * launch.words);
     buffers[1] = upload(numbers, 4 * launch.words);
     module = load_text(ptx);
-    params[0] = &buffers[0], params[1] = &buffers[1], params[2] = &launch.n, params[3] = NULL;
+    params[0] = &buffers[0], params[1] = &buffers[1], params[2] = &launch.n, params[3] = map;
+    memset(&space, 0, sizeof space);
+    if (launch.box[0]) make_map(map, buffers[!launch.map_of_p]);
     if (module && CHECK(cu.cuModuleGetFunction(&function, module, "k") == 0)) {
         if (launch.dynamic) CHECK(cu.cuFuncSetAttribute(function, 8, (int)launch.dynamic) == 0);
         for (order = 0; order <= launch.orders && !*text; order++) {
@@ -316,6 +192,7 @@ static inline void run(char *kinds, size_t size, char *text, size_t text_size) {
     }
 }
 
+/* What was recorded so far is a whole program. */
 static inline void end_case(const char *file, int line, const char *want) {
     static char kinds[2000], text[20000];
     char wanted[80];
@@ -327,17 +204,9 @@ static inline void end_case(const char *file, int line, const char *want) {
     ptx_module_free(m);
 }
 
-/* The body is recorded and run twice. */
-static int bad, turn;
-static inline int next_program(ptx_target target, const char *file, int line, const char *want) {
-    if (turn) end_case(file, line, bad ? want : "");
-    if (turn == 2) return turn = 0;
-    bad = !turn++;
-    start(target);
-    return 1;
-}
-#define PAIR(target, want) while (next_program(target, __FILE__, __LINE__, want))
+/* A program that is right as it stands; or wrong, with the finding that tells it. */
 #define CLEAN end_case(__FILE__, __LINE__, "")
+#define WRONG(want) end_case(__FILE__, __LINE__, want)
 
 /* False, with a word why, where wrong programs must not run: on a GPU. */
 static inline int open_cpu_driver(void) {
@@ -351,6 +220,8 @@ static inline int open_cpu_driver(void) {
     library = dlopen(path, RTLD_NOW);
     symbol = dlsym(library, "ptxsim_set");
     memcpy(&set_option, &symbol, sizeof symbol);
+    symbol = dlsym(library, "cuTensorMapEncodeTiled");
+    memcpy(&encode_map, &symbol, sizeof symbol);
     set_option("quiet", 1);
     set_option("threads", 1);
     set_option("budget", 200000); /* warp instructions: programs that never end */

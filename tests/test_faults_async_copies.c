@@ -1,8 +1,8 @@
 /* test_faults_async_copies.c - cp.async and its groups; bulk stores and proxies.
- * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
+ * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
-#include "faults.h"
+#include "fault_words.h"
 
 static void waits_for_groups(void) {
     /* A wait leaves two groups in flight; the loop needs one more of them. */

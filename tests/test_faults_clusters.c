@@ -1,8 +1,8 @@
 /* test_faults_clusters.c - clusters: ranks, what orders blocks, copies into other blocks.
- * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
+ * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
-#include "faults.h"
+#include "fault_words.h"
 
 static void ranks(void) {
     /* A loop over the blocks runs beyond the cluster. */
@@ -29,7 +29,8 @@ static void ranks(void) {
 
     /* The neighbour's rank is taken from the index in the grid. */
     PAIR(HOPPER, "cluster-rank") {
-        launch.cluster = 2; GRID(4);
+        launch.cluster = 2;
+        GRID(4);
         ST(mine, 0, n);
         cluster_sync();
         x = ADD(ptx_ctaid_x(k), U(1));
@@ -89,7 +90,8 @@ static void order(void) {
         cluster_sync();
         x = ptx_mapa(k, mine, other_rank());
         ST(x, 0, n);
-        if (bad) BAR;
+        if (bad)
+            BAR;
         else
             cluster_sync();
         out(LD(mine, 0));

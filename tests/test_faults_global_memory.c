@@ -1,8 +1,8 @@
 /* test_faults_global_memory.c - global memory: blocks that work together, locks, bounds, dependent launches.
- * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
+ * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
-#include "faults.h"
+#include "fault_words.h"
 
 static void blocks(void) {
     /* A barrier of the grid has no fence in front of its counter. */
@@ -332,9 +332,7 @@ static void bounds(void) {
     }
 
     /* A number is taken for an address. */
-    PAIR(AMPERE, "out-of-bounds") {
-        out(LD(bad ? ptx_ptr(ptx_mov(k, ptx_u64(64)), PTX_GLOBAL) : q, 0));
-    }
+    PAIR(AMPERE, "out-of-bounds") { out(LD(bad ? ptx_ptr(ptx_mov(k, ptx_u64(64)), PTX_GLOBAL) : q, 0)); }
 
     /* The upper half of an address is cut off. */
     PAIR(AMPERE, "out-of-bounds") {
@@ -343,14 +341,10 @@ static void bounds(void) {
     }
 
     /* discard.L2 takes lines of 128 bytes. */
-    PAIR(AMPERE, "misaligned") {
-        ptx_op2(k, PTX_DISCARD, 0, ptx_off(q, bad ? 64 : 128), I(128));
-    }
+    PAIR(AMPERE, "misaligned") { ptx_op2(k, PTX_DISCARD, 0, ptx_off(q, bad ? 64 : 128), I(128)); }
 
     /* applypriority takes lines of 128 bytes. */
-    PAIR(AMPERE, "misaligned") {
-        ptx_op2(k, PTX_APPLYPRIORITY, 0, ptx_off(q, bad ? 64 : 128), I(128));
-    }
+    PAIR(AMPERE, "misaligned") { ptx_op2(k, PTX_APPLYPRIORITY, 0, ptx_off(q, bad ? 64 : 128), I(128)); }
 
     /* red of a vector of two takes 8 bytes at a multiple of 8. */
     PAIR(HOPPER, "misaligned") {

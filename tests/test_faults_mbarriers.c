@@ -1,8 +1,9 @@
-/* test_faults_mbarriers.c - mbarriers: parities, arrivals, bytes, lifetimes; rings of stages with a producer and consumers.
- * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
+/* test_faults_mbarriers.c - mbarriers: parities, arrivals, bytes, lifetimes; rings of stages with a producer
+ * and consumers.
+ * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
-#include "faults.h"
+#include "fault_words.h"
 
 static void parities(void) {
     /* The parity of a wait is a counter. */
@@ -536,7 +537,8 @@ static void arrivals_and_bytes(void) {
     PAIR(HOPPER, "deadlock") {
         init_mbarriers(1, 1);
         IF(one);
-        if (bad) ptx_op2(k, PTX_MBARRIER_EXPECT_TX, PTX_RELAXED | PTX_CTA, bar, I(1024));
+        if (bad)
+            ptx_op2(k, PTX_MBARRIER_EXPECT_TX, PTX_RELAXED | PTX_CTA, bar, I(1024));
         else
             ptx_mbarrier_arrive_expect(k, bar, I(1024));
         ptx_bulk_load(k, sh, q, I(1024), bar);
@@ -593,7 +595,8 @@ static void arrivals_and_bytes(void) {
         fetch_by_one();
         w = ptx_mbarrier_try_wait(k, bar, U(0));
         IF(ptx_inv(w));
-        if (bad) ptx_nanosleep(k, I(20));
+        if (bad)
+            ptx_nanosleep(k, I(20));
         else
             wait_parity(bar, U(0));
         END;
@@ -804,7 +807,8 @@ static void lifetimes(void) {
         wait_parity(bar, U(0));
         BAR;
         IF(one);
-        if (!bad) ptx_mbarrier_inval(k, bar);
+        if (!bad)
+            ptx_mbarrier_inval(k, bar);
         else
             out(n);
         END;

@@ -1,8 +1,8 @@
 /* test_faults_shared_memory.c - races in shared memory, block barriers, words that nobody has written, bounds.
- * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
+ * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
-#include "faults.h"
+#include "fault_words.h"
 
 static void reductions(void) {
     /* In the loop of a tree reduction, no barrier follows the store. */
@@ -474,7 +474,8 @@ static void tiles(void) {
     /* bar.warp.sync stands where a block barrier is needed. */
     PAIR(AMPERE, "race") {
         ST(mine, 0, n);
-        if (bad) ptx_bar_warp_sync(k, FULL);
+        if (bad)
+            ptx_bar_warp_sync(k, FULL);
         else
             BAR;
         out(LD(AT(sh, XOR(tid, U(32))), 0));
@@ -787,9 +788,7 @@ static void bounds(void) {
     }
 
     /* Each lane has a word of an array that is too short. */
-    PAIR(AMPERE, "out-of-bounds") {
-        ST(AT(last_words, ADD(lane, U(bad ? 48 : 32))), 0, n);
-    }
+    PAIR(AMPERE, "out-of-bounds") { ST(AT(last_words, ADD(lane, U(bad ? 48 : 32))), 0, n); }
 
     /* Rows of 33 words are read by vectors of four. */
     PAIR(AMPERE, "misaligned") {

@@ -1,8 +1,8 @@
 /* test_faults_tensor_cores.c - wgmma: tiles that are not there yet, or no longer.
- * Wrong programs and their right twins, run on the CPU driver: see faults.h. */
+ * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
-#include "faults.h"
+#include "fault_words.h"
 
 /* A product reads 2 KB of shared memory. */
 static void fetch_tile(void) {
