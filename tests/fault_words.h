@@ -6,8 +6,8 @@
  *         out(LD(AT(sh, XOR(tid, U(32))), 0));
  *     }
  *
- * records and runs the body twice, with `bad` set and without. The first run has to end with a finding of that
- * kind, the second with none. Also the words of such programs: values and variables at hand, asynchronous
+ * records and runs the body twice, with `bad` set and without. The first run has to end with a finding of
+ * that kind, the second with none. Also the words of such programs: values and variables at hand, asynchronous
  * copies, mbarriers, rings of stages, products of matrices. */
 #ifndef FAULT_WORDS_H
 #define FAULT_WORDS_H

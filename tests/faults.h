@@ -1,5 +1,5 @@
-/* faults.h - a kernel is recorded, run on the CPU driver, and what the driver finds is compared with what it has
- * to find: nothing (CLEAN), or at least a finding of one kind (WRONG). fault_words.h has pairs of the two.
+/* faults.h - a kernel is recorded, run on the CPU driver, and what the driver finds is compared with what it
+ * has to find: nothing (CLEAN), or at least a finding of one kind (WRONG). fault_words.h has pairs of the two.
  *
  * The kernel is k(p, q, n): p is the output buffer, zeros; q the input buffer, whose word i holds i; n is 4.
  * It runs as one block (one cluster) of 128 threads; BLOCK, GRID, CLUSTER, DYNAMIC and the fields of `launch`

@@ -1,5 +1,5 @@
-/* test_clean_kernels.c - right kernels of the kinds that projects are made of: the builder takes them, and the
- * CPU driver finds nothing in a run of them. */
+/* test_clean_kernels.c - right kernels of the kinds that projects are made of: the builder takes them, and
+ * the CPU driver finds nothing in a run of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"
 #include "faults.h"

@@ -1,4 +1,4 @@
-/* test_faults_shared_memory.c - races in shared memory, block barriers, words that nobody has written, bounds.
+/* test_faults_shared_memory.c - shared memory: races, block barriers, words that nobody has written, bounds.
  * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../ptxgen.h"

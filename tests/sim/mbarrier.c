@@ -314,7 +314,8 @@ static uint32_t token_parity(sim_warp *w, const sim_ins *i, uint32_t lane, const
         sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
     } else if (token_of(token, o->address) != token)
         sim_report_at(w, i, "mbarrier-token", lane,
-                      "a wait at the mbarrier at shared address 0x%x with the token of another one", o->address);
+                      "a wait at the mbarrier at shared address 0x%x with the token of another one",
+                      o->address);
     return unpack(token).phase;
 }
 
@@ -355,8 +356,8 @@ void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_pred_write(w, i->d, done, m);
 }
 
-/* try_wait may be false at any time, and code that does not ask again is wrong: where the phase is not over, a
- * lane's first look is false. Lanes that ask again are parked, unless their time is up; those that ask at two
+/* try_wait may be false at any time, and code that does not ask again is wrong: where the phase is not over,
+ * a lane's first look is false. Lanes that ask again are parked, unless their time is up; those that ask at two
  * places in turn poll. */
 void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t done = over(w, i, m), first = 0;
