@@ -22,10 +22,9 @@ static ptx_val zero, one;       /* a register that holds 0; is this thread 0? */
 static struct {
     uint32_t grid, block[3], cluster, dynamic; /* dynamic: bytes of shared memory */
     uint32_t n;
-    uint32_t words; /* of p, and of q */
-    uint32_t box
-        [2]; /* a fourth parameter, "map": a tensor map of q as rows of 64 f16, of boxes of this size; or of p */
-    int map_of_p;
+    uint32_t words;  /* of p, and of q */
+    uint32_t box[2]; /* "map", a fourth parameter: a tensor map of rows of 64 f16, this size a box */
+    int map_of_p;    /* it is a map of p, else of q */
     uint32_t orders; /* in so many other orders of warps and blocks, too */
     int dependent;   /* launched twice; the second may begin before the first ends */
 } launch;
