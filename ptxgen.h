@@ -15,12 +15,10 @@
        ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
        ptx_val a = ptx_param(k, "a", PTX_F32);
        ptx_val n = ptx_param(k, "n", PTX_U32);
-       ptx_val block = ptx_ctaid_x(k);
-       ptx_val threads = ptx_ntid_x(k);
-       ptx_val i = ptx_mad(k, block, threads, ptx_tid_x(k));
+       ptx_val i = ptx_global_x(k);
        ptx_if(k, ptx_setp(k, PTX_LT, i, n));
-           ptx_val xi = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, x, i, 4), 0));
-           ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, 4), 0);
+           ptx_val xi = ptx_ld_elem(k, PTX_F32, x, i);
+           ptx_mem yi = ptx_elem(k, PTX_F32, y, i);
            ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xi, ptx_ld(k, PTX_F32, yi)));
        ptx_end(k);
        ptx_ret(k);
@@ -54,6 +52,10 @@
           shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
           PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
           ptx_ptr(p, PTX_GLOBAL) says what it is.
+   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) is p[i], ptx_st_elem(k, PTX_F32, p, i, x) sets it, and
+          ptx_elem(k, PTX_F32, p, i) is it as a memory operand. A field of a C struct, particle.mass:
+          ptx_ld_field(k, PTX_F32, p, particle, mass) and ptx_st_field(k, PTX_F32, p, particle, mass, x); its
+          address is ptx_field(p, particle, mass).
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
           has.
@@ -102,7 +104,7 @@
           all may follow the call. Recursion is refused.
    PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
           arguments.
-   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases: no case runs into the next. ptx_brx() is the bare jump through a table.
    VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
           unreachable code, no loop without a way out; constant offsets out of the range of an array or
@@ -162,6 +164,16 @@ extern "C" {
 #endif
 
 #define PTXGEN_VERSION "0.1"
+
+/* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
+   conversion in a macro, which is in the caller's file. */
+#ifdef __cplusplus
+#define PTX_ZERO {}
+#define PTX__CAST(type, value) static_cast<type>(value)
+#else
+#define PTX_ZERO {0}
+#define PTX__CAST(type, value) ((type)(value))
+#endif
 
 /* ---- [ERRORS] ---------------------------------------------------------------------------------------------
 
@@ -345,9 +357,9 @@ typedef struct ptx_kernel ptx_kernel;
 
 /* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
-#define PTX_SM(number) ((ptx_target)(number))
-#define PTX_SM_A(number) ((ptx_target)(number) | 0x1000u)
-#define PTX_SM_F(number) ((ptx_target)(number) | 0x2000u)
+#define PTX_SM(number) PTX__CAST(ptx_target, number)
+#define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
+#define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
 /* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
    */
@@ -388,6 +400,8 @@ typedef struct ptx_launch {
     uint32_t cooperative;       /* 1: only where all blocks are resident at once */
     uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: the launch does not say */
 } ptx_launch;
+/* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -416,9 +430,9 @@ typedef struct ptx_operation {
    MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families, arithmetic
    (which carry bit 62) and memory (bit 63), so that one is never taken for the other. The texts and the first
    .version and target of a modifier stand in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
-#define PTX__A(bit) ((ptx_mods)1 << 62 | (ptx_mods)1 << (bit))
-#define PTX__M(bit) ((ptx_mods)1 << 63 | (ptx_mods)1 << (bit))
-#define PTX__FAMILY ((ptx_mods)3 << 62)
+#define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
+#define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
+#define PTX__FAMILY (UINT64_C(3) << 62)
 
 #define PTX_EQ PTX__A(0) /* comparisons: setp, set */
 #define PTX_NE PTX__A(1)
@@ -605,7 +619,7 @@ typedef struct ptx_operation {
 #define PTX__MULTIMEM_ST (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
 
 /* Sets of types, one bit each. */
-#define PTX__T(type) ((uint64_t)1 << PTX_##type)
+#define PTX__T(type) (UINT64_C(1) << PTX_##type)
 #define PTX__I16 (PTX__T(U16) | PTX__T(S16))
 #define PTX__I32 (PTX__T(U32) | PTX__T(S32))
 #define PTX__I64 (PTX__T(U64) | PTX__T(S64))
@@ -2408,6 +2422,23 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 #define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes);
+/* Element `index` of an array of that type, p[index]: as a memory operand, read, written. */
+#define ptx_elem(k, type, p, index) ptx_elem_((k), PTX__AT, (type), (p), (index))
+#define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
+#define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
+/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size. In
+   an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+#define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
+#define ptx_ld_field(k, type, p, type_name, member)                                                          \
+    ptx_ld(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)))
+#define ptx_st_field(k, type, p, type_name, member, value)                                                   \
+    ptx_st(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)),  \
+           value)
+#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, 0)->member)
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
 /* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
 #define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
@@ -2420,16 +2451,48 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
+#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
+#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_ntid_x(k) ptx_sreg(k, PTX_NTID_X)
+#define ptx_ntid_y(k) ptx_sreg(k, PTX_NTID_Y)
+#define ptx_ntid_z(k) ptx_sreg(k, PTX_NTID_Z)
 #define ptx_ctaid_x(k) ptx_sreg(k, PTX_CTAID_X)
 #define ptx_ctaid_y(k) ptx_sreg(k, PTX_CTAID_Y)
 #define ptx_ctaid_z(k) ptx_sreg(k, PTX_CTAID_Z)
 #define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
-#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
-#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
+#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
+#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
+#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
+#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
+#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
+#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
+#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
+#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
+#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
+#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
+#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
+#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
+#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
+#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
+#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
+#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
+#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
+#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
+#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
+#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
+#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
+#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
+#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
+#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
+#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
+/* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
+#define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
+#define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
+#define ptx_global_z(k) ptx_global_((k), PTX__AT, 2)
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension);
 
 /* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
    warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
@@ -3206,6 +3269,16 @@ PTXGEN_API const char *ptx_type_name(ptx_type type) {
     return ptx__is_type((unsigned)type) ? ptx__fact((unsigned)type)->name : "?";
 }
 
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
+    ptx_launch launch;
+    uint64_t blocks = block ? threads / block + (threads % block != 0) : 0;
+    memset(&launch, 0, sizeof launch);
+    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
+    launch.block[0] = block;
+    launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+    return launch;
+}
+
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
@@ -3459,6 +3532,66 @@ static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
+}
+
+/* Room for the longest list of types. */
+typedef struct ptx__list {
+    char s[400];
+} ptx__list;
+
+/* "u32, s32 or f32" */
+static ptx__list ptx__types_text(uint64_t set) {
+    ptx__list list;
+    size_t n = 0;
+    unsigned type;
+    list.s[0] = 0;
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1)
+            n += (size_t)snprintf(list.s + n, sizeof list.s - n, "%s%s",
+                                  !n               ? ""
+                                  : set >> type > 1 ? ", "
+                                                    : " or ",
+                                  ptx__fact(type)->name);
+    return list;
+}
+
+/* Whether ptx_cvt goes from and to the type: one number of its own. */
+static int ptx__is_number(unsigned type) {
+    const ptx__type_fact *f = ptx__fact(type);
+    return type == PTX_F16 || type == PTX_BF16 || f->kind == 'f'
+           || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
+}
+
+/* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
+static ptx__list ptx__cure(ptx_val v, unsigned type) {
+    static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
+                                         PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
+    const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
+    ptx__list text;
+    char name[16];
+    size_t i;
+    text.s[0] = 0;
+    for (i = 0; want->name[i] && i < sizeof name - 1; i++)
+        name[i] = (char)(want->name[i] >= 'a' ? want->name[i] - 'a' + 'A' : want->name[i]);
+    name[i] = 0;
+    if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
+        for (i = 0; i < sizeof immediates && immediates[i] != type; i++) {}
+        if (i < sizeof immediates && v.type != type)
+            snprintf(text.s, sizeof text.s, ": write ptx_%s(number)", want->name);
+    } else if (v.kind == PTX__REG && type == PTX_PRED && have->bits > 1)
+        snprintf(text.s, sizeof text.s, ": compare it, ptx_setp(k, PTX_NE, x, zero)");
+    else if (v.kind == PTX__REG && v.type == PTX_PRED && want->bits > 1)
+        snprintf(text.s, sizeof text.s, ": ptx_selp(k, one, zero, p) makes a number of it");
+    else if (v.kind == PTX__REG && v.type != type) {
+        int number = ptx__is_number(type) && ptx__is_number(v.type);
+        int bits = want->bits && want->bits == have->bits;
+        if (number)
+            snprintf(text.s, sizeof text.s, ": ptx_cvt(k, PTX_%s, x) converts it%s%s%s", name,
+                     bits ? ", ptx_as(x, PTX_" : "", bits ? name : "", bits ? ") reads the same bits" : "");
+        else if (bits)
+            snprintf(text.s, sizeof text.s, ": ptx_as(x, PTX_%s) reads the same bits", name);
+    }
+    return text;
 }
 
 /* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
@@ -3755,12 +3888,24 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
-    if (!closest && row->src)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
-                  ptx__fact(type)->name);
-    else if (!closest)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
-    else {
+    if (!closest) {
+        uint64_t types = 0, sources = 0;
+        const ptx__row *any = row;
+        for (; any < ptx__rows + PTX__ROW_COUNT && any->op == op; any++) {
+            types |= any->types;
+            if (!any->types || any->types >> type & 1) sources |= any->src;
+        }
+        if (sources)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
+                      ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
+                      ptx__types_text(sources).s);
+        else if (!types)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
+                      ptx__fact(type)->name);
+        else
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
+                      ptx__fact(type)->name, ptx__types_text(types).s);
+    } else {
         const ptx_mods other_mods = asked & ~closest->allow;
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
@@ -4237,8 +4382,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         snprintf(what, sizeof what, "operand %u", index);
         ptx__mine(k, site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", index, name, ptx__describe(v),
-              want->name, where);
+    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
+              want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
@@ -5182,7 +5327,10 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     }
     if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0
         || strcmp(name, "vprintf") == 0) { /* CUDA's own */
-        ptx_fail(m, PTX_E_NAME, site, "'%.60s' is not a name", name ? name : "(null)");
+        ptx_fail(m, PTX_E_NAME, site,
+                 "'%.60s' is not a name: 1 to 255 letters, digits and _, the first no digit; _, WARP_SZ and "
+                 "vprintf are taken",
+                 name ? name : "(null)");
         return 0;
     }
     return ptx__keep(m, name, n);
@@ -5452,7 +5600,10 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     if (!ptx__ready(k)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
-        ptx__fail(k, PTX_E_TYPE, site, "a parameter cannot have type %s", ptx_type_name(type));
+        ptx__fail(k, PTX_E_TYPE, site,
+                  bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
+                        : "a parameter cannot have type %s",
+                  ptx_type_name(type));
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
@@ -5719,8 +5870,8 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     if (v->kind == PTX__NOTHING)
         ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
     else
-        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s", what, want->name,
-                  ptx__describe(*v));
+        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
+                  ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
@@ -5882,8 +6033,8 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
         if (v[i].kind == PTX__IMM_FLOAT)
-            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
-                      ptx_type_name(type));
+            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s: write ptx_imm(number)", i + 2,
+                      ptx__describe(v[i]), ptx_type_name(type));
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
@@ -6003,8 +6154,9 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
     if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s: ptx_cvt",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name);
+        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
+                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
+                  ptx__cure(index, address.type).s);
         return ptx__none();
     }
     if (wide) { /* the same sign as the index, so that it extends as its type says */
@@ -6076,6 +6228,18 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
+    if (ptx__ready(k) && !ptx_type_bytes(type))
+        ptx__fail(k, PTX_E_TYPE, site, "elements of type %s have no size in memory", ptx_type_name(type));
+    return ptx_at(ptx_ptr_add_(k, site, p, index, ptx_type_bytes(type)), 0);
+}
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes) {
+    if (ptx__ready(k) && ptx_type_bytes(type) != bytes)
+        ptx__fail(k, PTX_E_TYPE, site, "the field has %lu bytes, %s has %lu", (unsigned long)bytes,
+                  ptx_type_name(type), (unsigned long)ptx_type_bytes(type));
+    return ptx_at(field, 0);
+}
+
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
     const ptx__special_fact *special;
@@ -6090,6 +6254,14 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
+}
+
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
+    const unsigned d = (unsigned)dimension % 3;
+    ptx_val block = ptx_sreg_(k, site, (ptx_special)(PTX_CTAID_X + d));
+    ptx_val threads = ptx_sreg_(k, site, (ptx_special)(PTX_NTID_X + d));
+    ptx_val thread = ptx_sreg_(k, site, (ptx_special)(PTX_TID_X + d));
+    return ptx_op3_(k, site, PTX_MAD, 0, block, threads, thread);
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
@@ -6821,7 +6993,8 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     if (!ptx__ready(k)) return;
     if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred", ptx__describe(p));
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
+                  ptx__cure(p, PTX_PRED).s);
         return;
     }
     if (!ptx__mine(k, site, p, "the condition")) return;
@@ -9669,7 +9842,10 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
             p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
-            if (site) p = ptx__string(ptx__string(p, " // "), site);
+            if (site) { /* from a caller of the functions with _: no character may end the comment */
+                p = ptx__string(p, " // ");
+                for (; *site; site++) *p++ = *site < 32 || *site > 126 ? '?' : *site;
+            }
         }
         *p++ = '\n';
     }

@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 } };        // entry, grid, block; the rest is 0
+       ptx_launch g = ptx_launch_1d(1000, 256);                  // 4 blocks of 256 threads
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);
@@ -69,7 +69,7 @@
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
    CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
 
-              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
               ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
               ptxcu_workspace_create(cu, &call, stream, &d.workspace);

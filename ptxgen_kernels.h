@@ -8,8 +8,10 @@
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16};                 // what is 0 is the default
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8 : 0};
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
+       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
