@@ -54,7 +54,13 @@
                          and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
+                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
+                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
+     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk, 2^-21
+                         for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by (2.25 d
+                         + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is, above. Beside double,
+                         100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200.
      traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
                          once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
                          heads fill the machine. Where they do not, chunks are as small as gives each
@@ -75,6 +81,7 @@
      no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
                          heads that a block has found it for; nothing is read or appended there
      length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
+     score past f32      infinite, of the sign that it has
      score -inf          that key has weight 0; when all are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
      score NaN           NaN in that head's output
@@ -116,7 +123,9 @@
      score NaN           NaN in that query's output and lse; unseen scores do not matter
      weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
                          that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head
+     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
+                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
+                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
      out in f16          what passes its range becomes infinite
      cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
                          than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
@@ -158,9 +167,9 @@
 
    SOFTMAX  y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
           types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
-     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so do all whose scale x
-                                                           is past 2.35e38, f32's largest over log2 e
-     x NaN    NaN in that row
+     scale x -inf   0; all of a row -inf: zeros   scale x +inf   share the row equally, with a scale above
+                                                                 0.69 f32's largest number among them
+     x NaN          NaN in that row               x finite       right at any size, with any scale
 
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
           that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
@@ -184,6 +193,7 @@
           the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
           at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
@@ -1380,6 +1390,7 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
 #define PTXK__SLAB 128u /* mma: most elements of a row in one item */
 #define PTXK__LEN_MAX 0x7fffffffu
 #define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
+#define PTXK__REST 0.000244140625 /* 2^-12: what f16's second term of q, at most 2^15, is worth */
 #define PTXK__SCATTER_THREADS 256u
 
 typedef struct ptxk__flash {
@@ -4967,6 +4978,9 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
+/* A scale above 1 comes behind the product: q times that might become infinite, and 0 in K then NaN. */
+static int ptxk__flash_scale_late(const ptxk__flash *f) { return f->scale < -1 || f->scale > 1; }
+
 /* 2^(x - most), and 2^-32 of that where V may be so large that sums of it would pass the range of f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
     ptx_val difference = ptx_sub(k, x, most); /* first: beside large scores 32 is nothing */
@@ -4997,6 +5011,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
+            if (ptxk__flash_scale_late(f)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_capped(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
@@ -5045,7 +5060,7 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
         ptxk__flash_q(k, f, w, p, column, vec, x[h]);
         place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
     }
-    for (h = 0; h < rounds; h++)
+    for (h = 0; h < rounds && !ptxk__flash_scale_late(f); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
     for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, w->shared, &here); pass++)
         for (h = 0; h < rounds; h++) {
@@ -5221,13 +5236,18 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
 }
 
 /* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. */
+   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
+   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
+   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
+   at most 2^3: as much more of the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n,
-             i, e, h, j, pass, count, vecs, steps = (f->d + 15) / 16, term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], words[8][3][4], back[2], most, up, size[8], to,
+    int32_t goal = f->type == PTX_F16 ? 14 : -9;
+    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+             steps = (f->d + 15) / 16, term_bytes;
+    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
@@ -5253,26 +5273,34 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
         size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
         size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32(254));
-        up = ptx_sub(k, ptx_u32(254 + goal), size[n]);
+        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
-            x[n][e] = ptx_mul(k, x[n][e], up);
+            p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
+            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            x[n][e] = ptx_mul(k, x[n][e], up);
+            here = ptx_abs(k, x[n][e]);
+            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
+            p = ptx_and(k, p, here);
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, x[n], words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
                 up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
+                if (f->type == PTX_F16) up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__REST));
                 here = ptx_abs(k, x[n][e]);
                 here = ptx_setp(k, PTX_LE, here, ptx_f32(FLT_MAX));
                 x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
             }
         }
-        size[n] = ptx_sub(k, size[n], ptx_u32(goal));
+        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
+                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
@@ -5739,7 +5767,10 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                 for (n = 0; n < f->nt; n++)
                     for (e = 0; e < 4; e++) {
                         ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1) v = ptx_add(k, v, score[mt][n][1][e]);
+                        if (f->terms > 1 && f->type == PTX_F16)
+                            v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
+                        else if (f->terms > 1)
+                            v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
                             v = ptxk__flash_capped(k, f, v);
@@ -8657,17 +8688,30 @@ static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
     return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
-/* The scores of a seat, in base 2; -inf where there are none. */
+/* The scores of a seat; -inf where there are none. A scale that makes numbers smaller comes first, so that no
+   difference passes the range of f32; a scale above 1 comes behind the maximum is subtracted, so that no
+   product of a finite score does: `late` is its size, else 0. */
 static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type,
-                               ptx_val at, double scale, ptx_val *x) {
+                               ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
     ptxk__row_load(k, f, s, type, at, x);
     for (i = 0; i < f->rounds * f->vec; i++) {
-        x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
+        if (!(late > 0))
+            x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
+        else if (scale < 0)
+            x[i] = ptx_neg(k, x[i]);
         x[i] = ptxk__below_infinity(k, x[i]);
         if (ptxk__row_partial(f, i / f->vec))
             x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
     }
+}
+
+/* The weight of a score where `most` is the maximum. */
+static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
+    if (!(late > 0)) return ptxk__weight(k, x, most);
+    x = ptx_sub(k, x, most);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(late));
+    return ptx_ex2(k, x);
 }
 
 PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
@@ -8679,11 +8723,12 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     ptx_kernel *k;
     ptx_type xt, yt;
     ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, second;
-    double scale;
+    double scale, late;
     uint32_t e, n;
     ptx_code code = ptxk__softmax_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     scale = 1.44269504088896340736 * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1.0);
+    late = scale < -1 || scale > 1 ? (scale < 0 ? -scale : scale) : 0;
     if (d->scale < 0 || d->scale > 0) {
         uint32_t bits;
         memcpy(&bits, &d->scale, sizeof bits);
@@ -8705,13 +8750,13 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     if (f.passes == 1) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, x);
+        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         most = ptx_f32(-FLT_MAX); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
         for (e = 0; e < n; e++) {
-            x[e] = ptxk__weight(k, x[e], most);
+            x[e] = ptxk__softmax_weight(k, x[e], most, late);
             sum = ptx_add(k, sum, x[e]);
         }
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
@@ -8719,23 +8764,23 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
         ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
         here = ptxk__row_pass(k, &f, &s, &i);
         x_at = ptxk__row_at(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, x);
+        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, late, x);
         old = ptx_get(k, top);
         most = old;
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         ptx_set(k, top, most);
-        old = ptxk__weight(k, old, most);
+        old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
         for (e = 0; e < n; e++) {
-            x[e] = ptxk__weight(k, x[e], most);
+            x[e] = ptxk__softmax_weight(k, x[e], most, late);
             sum = ptx_add(k, sum, x[e]);
         }
         ptx_set(k, total, sum);
         ptx_end(k);
         old = ptx_get(k, top);
         most = ptxk__row_reduce(k, &f, PTX_MAX, old, scratch);
-        old = ptxk__weight(k, old, most);
+        old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
@@ -8744,8 +8789,8 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     if (f.passes > 1) {
         s = ptxk__row_pass(k, &f, &s, &i);
         x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, x);
-        for (e = 0; e < n; e++) x[e] = ptxk__weight(k, x[e], most);
+        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
+        for (e = 0; e < n; e++) x[e] = ptxk__softmax_weight(k, x[e], most, late);
     }
     for (e = 0; e < n; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], sum);
     y_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);

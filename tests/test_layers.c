@@ -306,22 +306,45 @@ static void softmax_of_every_length(void) {
     softmax_one(4096, 50, PTX_F32, PTX_F32, 0, 5, 1.01);
 }
 
+/* Finite numbers of any size, with any scale: products past the range of f32 on either side, differences past
+   it, and numbers that differ by less than the scale makes of them. */
+static void softmax_of_any_size_and_scale(void) {
+    static const uint32_t n[] = {1, 3, 40, 2000, 17000};
+    static const float scales[] = {-3.86f, 3.86f, -1, 0.7f, -0.69f, 1e-38f, -2e-38f, 1e30f, -1e30f, 100};
+    static const double sizes[] = {3.4e38, 1e38, 1e9, 1e-30};
+    uint32_t i, j, l;
+    worst = 0;
+    for (l = 0; l < 5; l++)
+        for (i = 0; i < 10; i++)
+            for (j = 0; j < 4; j++)
+                if (l < 3 || (i + j) % 5 == l)
+                    softmax_one(n[l], l < 3 ? 5 : 1, j == 2 && i % 2 ? PTX_BF16 : PTX_F32, PTX_F32, scales[i],
+                                sizes[j], 0);
+    for (i = 0; i < 10; i++) softmax_one(40, 3, PTX_BF16, PTX_F32, scales[i], 3.3e38, 0);
+    for (i = 0; i < 10; i++) softmax_one(40, 3, PTX_F16, PTX_F32, scales[i], 65000, 0);
+    printf("note: softmax of any size: at most %.3f of the bound\n", worst);
+}
+
 static void softmax_of_what_is_not_finite(void) {
     static const uint32_t lengths[] = {40, 2000, 17000};
-    uint32_t l, kind, i;
+    static const float scales[] = {0.0f, 0.5f, 1e30f, -0.5f, -1e30f, -1.0f};
+    uint32_t l, kind, i, turn;
     for (l = 0; l < 3; l++)
-        for (kind = 0; kind < 4; kind++) {
+        for (turn = 0; turn < 6 * 5; turn++) { /* x times the sign of the scale */
             ptxk_softmax_desc desc = {0, PTX_F32, PTX_F32, 0.0f};
             ptxk_softmax_shape shape = {1};
             ptxk_softmax_args args;
             ptx_plan plan;
             uint32_t n = lengths[l], wrong = 0;
             float *x = (float *)malloc(n * 4);
+            kind = turn % 5;
             desc.n = n;
-            for (i = 0; i < n; i++) x[i] = kind == 0 ? -INFINITY : 1.0f;
-            if (kind == 1) x[3] = x[n - 1] = INFINITY;
+            desc.scale = scales[turn / 5];
+            for (i = 0; i < n; i++) x[i] = kind == 0 ? -INFINITY : kind == 4 ? -3e38f : 1.0f;
+            if (kind == 1 || kind == 4) x[3] = x[n - 1] = INFINITY;
+            for (i = 0; i < n && desc.scale < 0; i++) x[i] = -x[i];
             if (kind == 2) x[5] = NAN;
-            if (kind == 3) x[7] = -INFINITY;
+            if (kind == 3) x[7] = desc.scale < 0 ? INFINITY : -INFINITY;
             CHECK(!ptxk_softmax_plan(&desc, &shape, &plan, NULL));
             memset(&args, 0, sizeof args);
             args.x = args.y = upload(x, n * 4); /* in place */
@@ -330,7 +353,7 @@ static void softmax_of_what_is_not_finite(void) {
             CHECK(cu.cuMemcpyDtoH(x, args.y, n * 4) == 0);
             for (i = 0; i < n; i++) {
                 double want = kind == 0   ? 0
-                              : kind == 1 ? (i == 3 || i == n - 1) * 0.5
+                              : kind == 1 || kind == 4 ? (i == 3 || i == n - 1) * 0.5
                               : kind == 2 ? (double)NAN
                                           : (i == 7 ? 0 : 1.0 / (n - 1));
                 if (!(kind == 2 ? isnan(x[i]) : fabs((double)x[i] - want) < 1e-6)) wrong++;
@@ -822,6 +845,7 @@ int main(void) {
     norms_of_every_length();
     norms_of_zeros_and_what_is_not_finite();
     softmax_of_every_length();
+    softmax_of_any_size_and_scale();
     softmax_of_what_is_not_finite();
     every_activation();
     every_rope();
