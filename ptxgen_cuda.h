@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 } };        // entry, grid, block; the rest is 0
+       ptx_launch g = ptx_launch_1d(1000, 256);                  // 4 blocks of 256 threads
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);
@@ -69,7 +69,7 @@
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
    CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
 
-              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
               ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
               ptxcu_workspace_create(cu, &call, stream, &d.workspace);
@@ -339,7 +339,7 @@ typedef struct ptxcu_flash_prefill_desc {
 typedef struct ptxcu_gemv_matrix {
     ptxcu_tensor weights; /* as below; zero: there is none */
     ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
-    uint32_t format;      /* 0: as the first */
+    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
 } ptxcu_gemv_matrix;
 
@@ -351,7 +351,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
-    uint32_t format;        /* 0: PTXK_Q4_K */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
     float eps;
@@ -395,7 +395,7 @@ typedef struct ptxcu_embed_desc {
     ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
     ptxcu_tensor ids;   /* u32 [tokens] */
     ptxcu_tensor y;     /* [tokens, n] */
-    uint32_t format;    /* PTXK_F32 ... */
+    uint32_t format;    /* of the table: PTXK_Q4_K ... */
     float scale;        /* 0: 1 */
 } ptxcu_embed_desc;
 
@@ -4036,10 +4036,12 @@ static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_t
                      : format == PTXK_BF16 ? PTX_BF16
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
+                              c->name, name, ptxk__name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
-                              "%s: %s: %llu values are no whole number of blocks of format %u", c->name, name,
-                              (unsigned long long)k, (unsigned)format);
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
+                              c->name, name, (unsigned long long)k, ptxk_format_name(format));
     if (plain != PTX_NONE && t->type == (uint32_t)plain)
         ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
     else
@@ -4645,8 +4647,7 @@ static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, ui
                                             {"more[1].weights", "more[1].bias", "more[1].y"}};
     const ptxcu_tensor *w = i ? &x->more[i - 1].weights : &x->weights;
     const ptxcu_tensor *bias = i ? &x->more[i - 1].bias : &x->bias, *y = i ? &x->more[i - 1].y : &x->y;
-    uint32_t first = x->format ? x->format : (uint32_t)PTXK_Q4_K, format;
-    format = i && x->more[i - 1].format ? x->more[i - 1].format : first;
+    uint32_t format = i ? x->more[i - 1].format : x->format;
     ptxcu__want_weights(c, names[i][0], w, format, k);
     if (x->bias.owner) /* of all matrices or of none */
         ptxcu__want(c, names[i][1], bias, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "n", 1, w->shape[0], 0, 0, 0);

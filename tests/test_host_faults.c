@@ -345,6 +345,7 @@ static void path_gemv(path *p) {
     ptxcu_gemv_desc d;
     ptxcu_call call;
     memset(&d, 0, sizeof d);
+    d.format = PTXK_Q4_K;
     d.weights = make(p, PTX_B8, 2, 4, 144, 0);
     d.x = make(p, PTX_F32, 2, 1, 256, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);
@@ -368,7 +369,7 @@ static void path_gemv_of_three(path *p) {
     ptxcu_call call;
     uint32_t i;
     memset(&d, 0, sizeof d);
-    d.format = PTXK_F32;
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
     d.x = make(p, PTX_F32, 2, 1, 32, 0);
     d.weights = make(p, PTX_F32, 2, 4, 32, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);

@@ -737,6 +737,7 @@ static void test_workspace(ptxcu *cu) {
     a.desc.workspace = make(cu, PTX_F32, 2, 256, a.call.plan.workspace_bytes / 4, 0, 0);
     WORKS(cu, ptxcu_flash_decode_prepare(cu, &a.desc, &a.call));
     memset(&g, 0, sizeof g);
+    g.format = PTXK_Q4_K;
     g.weights = make(cu, PTX_B8, 2, N, K / 256 * 144, 0, 0);
     g.x = make(cu, PTX_F32, 2, 1, K, 0, 0);
     g.y = make(cu, PTX_F32, 2, 1, N, 0, 0);
@@ -1409,6 +1410,7 @@ static void test_gemv(ptxcu *cu) {
     uint32_t i, r, c, b, wrong = 0;
     uint64_t before;
     memset(&d, 0, sizeof d);
+    d.format = PTXK_Q4_K;
     for (i = 0; i < sizeof w; i++) w[i] = (unsigned char)below(256);
     for (i = 0; i < N * ROW / 144; i++) { /* factors that are numbers, about 1/64 */
         w[i * 144] = w[i * 144 + 2] = 0;
@@ -1481,7 +1483,11 @@ static void test_gemv(ptxcu *cu) {
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_SHAPE, "gemv: precision is 7");
     d.precision = 0;
     d.format = 99;
-    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_SHAPE, "no whole number of blocks of format 99");
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is 99");
+    d.format = PTX_U8;
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is PTX_U8");
+    d.format = 0;
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is 0");
     (void)before;
     WORKS(cu, ptxcu_sync(cu));
     WORKS(cu, ptxcu_tensor_free(cu, &v_tensor));

@@ -746,6 +746,7 @@ typedef struct sim_warp {
     uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
     bool     grid_unsafe;              /* let its dependents go before that */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
+    const struct sim_ins *tried[SIM_LANES]; /* by lane: a try_wait that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -868,6 +869,7 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
