@@ -8234,8 +8234,8 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
 }
 
 /* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
-   on it, and on branches in there. A block is raised once to each level, and to all below it at the same time;
-   so the search at the highest level finds all that is new at any. */
+   on it, and on branches in there. A block is raised once to each level, and to all below it with it; so the
+   search at the highest level finds all that is new at any. */
 static void ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
     uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
