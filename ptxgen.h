@@ -2427,8 +2427,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 #define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
 #define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
 PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
-/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size. In
-   an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size.
+   In an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
 #define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
 #define ptx_ld_field(k, type, p, type_name, member)                                                          \
     ptx_ld(k, type,                                                                                          \
@@ -2437,7 +2437,7 @@ PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx
     ptx_st(k, type,                                                                                          \
            ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)),  \
            value)
-#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, 0)->member)
+#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, NULL)->member)
 PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
 /* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
