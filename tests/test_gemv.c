@@ -387,8 +387,9 @@ static void bad_descriptions_are_refused(void)
     refused_matrices(PTXK_Q4_K, PTXK_Q6_K, 78, 0, "third is 78");
     refused_matrices(PTXK_Q4_K, PTXK_F16, 0, 0, "second is 3, must be quantised");
     refused_matrices(PTXK_BF16, PTXK_F16, PTXK_Q8_0, 0, "third is 5, must be quantised");
-    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU, "third is 1, must be 0");
-    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, 0, PTXK_GEMV_RESIDUAL, "without PTXK_GEMV_RESIDUAL");
+    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU, "takes two matrices, there are 3");
+    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, 0, PTXK_GEMV_RESIDUAL,
+                     "a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are 2");
     CHECK(ptxk_gemv_emit(m, NULL) == PTX_E_ARGUMENT);
     ptx_module_free(m);
 }
