@@ -8,6 +8,7 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_cuda.h"
+#include "example.h"
 
 /* One thread an element. */
 static void emit_saxpy(ptx_module *m) {
@@ -36,7 +37,8 @@ static void emit_saxpy(ptx_module *m) {
 enum { N = 1000003 };
 static float x[N], y[N], result[N];
 
-int main(void) {
+int main(int argc, char **argv) {
+    const command_line line = {"saxpy", "y = a x + y on a million elements", NULL, 0, NULL, NULL, 0};
     ptxcu *cu = NULL;
     ptx_module *m = NULL;
     ptxcu_program *program = NULL;
@@ -45,6 +47,7 @@ int main(void) {
     ptxcu_arg args[4];
     long i, wrong = 0;
     int failed = 1;
+    if (!parse_command_line(&line, argc, argv)) return 2;
     for (i = 0; i < N; i++) x[i] = (float)i, y[i] = (float)(N - i);
 
     if (ptxcu_open(&cu, NULL)) goto done;

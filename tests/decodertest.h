@@ -1,7 +1,7 @@
 /* decodertest.h - what the tests of the persistent decoder share: models of random weights, on the device and
  * in double; launches of them; each launch beside what follows from the weights.
  *
- * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
+ * Include it behind _POSIX_C_SOURCE and ptxgen_kernels.h. */
 #ifndef DECODERTEST_H
 #define DECODERTEST_H
 

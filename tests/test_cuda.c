@@ -10,8 +10,11 @@
 #include "../ptxgen_cuda.h"
 #include "cudatest.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utime.h>
 
 /* ---- what is run ---- */
 
@@ -117,6 +120,8 @@ static ptx_launch geometry(uint32_t grid, uint32_t block) {
 /* ---- tests ---- */
 
 static void test_no_driver(void) {
+    const char *was = getenv("PTXGEN_CUDA_LIBRARY");
+    char name[700], kept[1024];
     counter c;
     ptxcu *cu = NULL;
     ptxcu_desc d;
@@ -127,6 +132,8 @@ static void test_no_driver(void) {
     EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY, "/nowhere/libnothing.so: ");
     CHECK(strstr(ptxcu_get_error(cu)->message, "No such file") != NULL);
     CHECK(strstr(ptxcu_get_error(cu)->message, "/nowhere/libfallback.so (fallback)") != NULL);
+    CHECK(strstr(ptxcu_get_error(cu)->message, "use the CPU driver: `make build/libptxsim.so`") != NULL);
+    CHECK(strstr(ptxcu_get_error(cu)->message, "set PTXGEN_CUDA_FALLBACK") != NULL);
     EXPECT(cu, ptxcu_alloc(cu, 4, &b), PTXCU_E_LIBRARY, "/nowhere/libnothing.so: ");
     CHECK(b.address == 0 && b.bytes == 0);
     CHECK(ptxcu_device_info(cu)->name[0] == 0 && ptxcu_symbol(cu, "cuInit") == NULL);
@@ -135,7 +142,23 @@ static void test_no_driver(void) {
     d = describe("libm.so.6", &c);
     d.fallback = "/nowhere/libfallback.so";
     EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_SYMBOL, "missing symbols: cuInit");
+    CHECK(strstr(ptxcu_get_error(cu)->message, "set PTXGEN_CUDA_FALLBACK") != NULL);
     ptxcu_close(cu);
+    /* names that are too long are refused, not cut or passed over */
+    memset(name, 'x', sizeof name);
+    name[512] = 0;
+    d.library = name;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY, "xxx: the name is longer than 511 characters");
+    ptxcu_close(cu);
+    if (was) snprintf(kept, sizeof kept, "%s", was);
+    d.library = NULL;
+    name[512] = 'x';
+    name[sizeof name - 1] = 0;
+    CHECK(setenv("PTXGEN_CUDA_LIBRARY", name, 1) == 0);
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY,
+           "xxx (PTXGEN_CUDA_LIBRARY): the name is longer than 511 characters");
+    ptxcu_close(cu);
+    CHECK((was ? setenv("PTXGEN_CUDA_LIBRARY", kept, 1) : unsetenv("PTXGEN_CUDA_LIBRARY")) == 0);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);
     c.fail_at = c.requests + 1;
     CHECK(ptxcu_open(&cu, &d) == PTXCU_E_MEMORY && cu == NULL);
@@ -165,8 +188,17 @@ static void test_open(const char *library) {
     CHECK(i->shared_static == 49152 && i->shared_optin >= i->shared_static
           && i->max_threads_per_block == 1024);
     CHECK(i->is_cpu_driver == (ptxcu_symbol(cu, "ptxsim_calls") != NULL));
-    d.use_current_context = 1; /* the one that cu made current */
+    CHECK(current_context() == NULL);
+    d.use_current_context = 1;
+    EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_CONTEXT, "no context is current on this thread");
+    ptxcu_close(second);
+    d.context = ptxcu_get_context(cu);
+    EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_ARGUMENT, "exclude each other");
+    CHECK(ptxcu_get_context(second) == NULL && ptxcu_get_context(NULL) == NULL);
+    ptxcu_close(second);
+    d.use_current_context = 0;
     WORKS(second, ptxcu_open(&second, &d));
+    CHECK(ptxcu_get_context(second) == ptxcu_get_context(cu) && current_context() == NULL);
     ptxcu_close(second);
     WORKS(cu, ptxcu_sync(cu));
     ptxcu_close(cu);
@@ -475,7 +507,8 @@ static void test_clusters(ptxcu *cu) {
 }
 
 static void test_operation(ptxcu *cu, const counter *c) {
-    static const char *const launching[] = {"cuLaunchKernel", "cuCtxGetCurrent", NULL};
+    static const char *const launching[] = {"cuLaunchKernel", "cuCtxGetCurrent", "cuCtxPushCurrent_v2",
+                                            "cuCtxPopCurrent_v2", NULL};
     ptx_operation op = fill_operation(), twin = fill_operation();
     ptx_plan plan = fill_plan();
     ptxcu_program *p = NULL, *q = NULL, *all[40];
@@ -624,8 +657,10 @@ static void test_failures(const char *library) {
         make_fail(functions[i], 1, 999);
         code = ptxcu_open(&cu, &desc);
         if (!code) code = ptxcu_operation(cu, &op, &d, &p);
-        /* attributes that are missing are zero; the names of errors are asked for only after an error */
-        if (calls(functions[i]) != before && !code && strcmp(functions[i], "cuDeviceGetAttribute")) {
+        /* attributes that are missing are zero; the names of errors are asked for only after an error; a
+           context that is not popped is popped again */
+        if (calls(functions[i]) != before && !code && strcmp(functions[i], "cuDeviceGetAttribute")
+            && strcmp(functions[i], "cuCtxPopCurrent_v2")) {
             wrong++;
             printf("%s failed unnoticed\n", functions[i]);
         }
@@ -673,6 +708,9 @@ static void damage(const char *name, long at, int cut) {
     fclose(f);
 }
 
+/* What a file of the cache begins with, and two of its fields. */
+enum { HEAD = 48, TEXT_BYTES = 16, IMAGE_BYTES = 24 };
+
 /* Every byte of what a file begins with, and one of each part of the machine code, is changed; the file is
    cut after each number of bytes up to there; it is empty, too long, a folder, and not to be read. Ignored
    each time, and replaced where that is possible. */
@@ -690,7 +728,7 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
     fclose(f);
     CHECK(n > 200 && n < sizeof whole);
     for (step = 0; step < 2; step++)
-        for (i = 0; i < n; i += i < 88 ? 1 : (n - 88) / 7) {
+        for (i = 0; i < n; i += i < HEAD ? 1 : (n - HEAD) / 7) {
             f = fopen(name, "wb");
             whole[i] ^= 0x10;
             fwrite(whole, 1, step ? i : n, f);
@@ -698,11 +736,11 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
             fclose(f);
             tried++;
             if (load_with_folder(library, folder, 1, 256) != 1) wrong++;
-            f = fopen(name, "rb"); /* the same again, but for the time */
-            if (fread(now, 1, sizeof now, f) != n || memcmp(now + 80, whole + 80, n - 80)) wrong++;
+            f = fopen(name, "rb"); /* the same again */
+            if (fread(now, 1, sizeof now, f) != n || memcmp(now, whole, n)) wrong++;
             fclose(f);
         }
-    CHECK(tried > 180 && wrong == 0);
+    CHECK(tried > 2 * HEAD + 10 && wrong == 0);
     f = fopen(name, "ab");
     fputc(0, f);
     fclose(f);
@@ -722,33 +760,34 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
     }
 }
 
+/* Written so many seconds ago. */
+static void age_file(const char *name, long seconds) {
+    struct utimbuf times;
+    times.actime = times.modtime = time(NULL) - seconds;
+    CHECK(utime(name, &times) == 0);
+}
+
+static long file_age(const char *name) {
+    struct stat s;
+    if (!CHECK(lstat(name, &s) == 0)) return 0;
+    return (long)(time(NULL) - s.st_mtime);
+}
+
 /* Eight programs in a folder of four files: it never has more, and a new one takes the oldest's place. */
 static void test_disk_oldest(const char *library, const char *folder) {
     char name[400];
-    FILE *f;
-    uint64_t stamp;
     uint32_t i;
     CHECK(mkdir(folder, 0700) == 0);
     for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 1);
     for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 0); /* all four fit */
-    for (i = 0; i < 4; i++) { /* written one after the other, by their stamps: the third is the oldest */
+    for (i = 0; i < 4; i++) { /* written one after the other, the third first */
         snprintf(name, sizeof name, "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
-        f = fopen(name, "r+b");
-        CHECK(f != NULL);
-        if (!f) continue;
-        stamp = i == 2 ? 1000 : 2000 + i;
-        fseek(f, 48, SEEK_SET);
-        fwrite(&stamp, 8, 1, f);
-        fclose(f);
+        age_file(name, i == 2 ? 2000 : 1000);
     }
     CHECK(load_with_folder(library, folder, 4, 256) == 1);
-    f = fopen(name, "rb"); /* the fourth is as it was */
-    CHECK(f && fseek(f, 48, SEEK_SET) == 0 && fread(&stamp, 8, 1, f) == 1 && stamp == 2003);
-    if (f) fclose(f);
+    CHECK(file_age(name) > 900); /* the fourth is as it was */
     name[strlen(name) - 7] = '2';
-    f = fopen(name, "rb");
-    CHECK(f && fseek(f, 48, SEEK_SET) == 0 && fread(&stamp, 8, 1, f) == 1 && stamp > 2003);
-    if (f) fclose(f);
+    CHECK(file_age(name) < 900);
     CHECK(load_with_folder(library, folder, 4, 256) == 0);
     for (i = 5; i < 9; i++) CHECK(load_with_folder(library, folder, 4, 32 * i) >= 0);
     for (i = 0; i < 4; i++) {
@@ -758,8 +797,205 @@ static void test_disk_oldest(const char *library, const char *folder) {
     CHECK(rmdir(folder) == 0); /* no fifth */
 }
 
+/* A file with these bytes, as fopen makes it. */
+static void write_file(const char *name, const void *bytes, size_t n) {
+    FILE *f = fopen(name, "wb");
+    if (!CHECK(f != NULL)) return;
+    CHECK(fwrite(bytes, 1, n, f) == n);
+    fclose(f);
+}
+
+static size_t read_whole(const char *name, void *bytes, size_t most) {
+    FILE *f = fopen(name, "rb");
+    size_t n;
+    if (!CHECK(f != NULL)) return 0;
+    n = fread(bytes, 1, most, f);
+    fclose(f);
+    return n;
+}
+
+static int is_regular(const char *name) {
+    struct stat s;
+    return lstat(name, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+/* What somebody else may have put into a folder of one file: never used, never written through, replaced. */
+static void test_disk_planted(const char *library, const char *folder, const char *outside) {
+    static unsigned char whole[1 << 20], now[1 << 20];
+    static const char precious[] = "a file of somebody else";
+    char name[400], other[440];
+    size_t n, i;
+    snprintf(name, sizeof name, "%s/ptxgen-000000.cubin", folder);
+    snprintf(other, sizeof other, "%s/other", outside);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    n = read_whole(name, whole, sizeof whole);
+    CHECK(n > HEAD + 100 && n < sizeof whole);
+
+    CHECK(chmod(name, 0620) == 0); /* others may write it */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(chmod(name, 0602) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(chmod(name, 0644) == 0); /* or read it */
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    if (geteuid() == 0) { /* whole and right, of another user */
+        CHECK(chown(name, 12345, 12345) == 0);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+        CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    } else {
+        printf("skip: only root can make files of another user\n");
+    }
+    CHECK(link(name, other) == 0); /* has a second name */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(read_whole(other, now, sizeof now) == n && memcmp(now, whole, n) == 0); /* not written through it */
+
+    /* a link to a file that would do, then to one that must stay */
+    CHECK(remove(name) == 0 && symlink(other, name) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && is_regular(name));
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    write_file(other, precious, sizeof precious);
+    CHECK(remove(name) == 0 && symlink(other, name) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && is_regular(name));
+    for (i = 0; i < 16; i++) { /* what is guessed of names that are written first */
+        char guess[420];
+        snprintf(guess, sizeof guess, "%s.%u.tmp", name, (unsigned)i);
+        CHECK(symlink(other, guess) == 0);
+    }
+    CHECK(load_with_folder(library, folder, 1, 128) == 1);
+    for (i = 0; i < 16; i++) {
+        char guess[420];
+        snprintf(guess, sizeof guess, "%s.%u.tmp", name, (unsigned)i);
+        CHECK(remove(guess) == 0);
+    }
+    CHECK(read_whole(other, now, sizeof now) == sizeof precious);
+    CHECK(memcmp(now, precious, sizeof precious) == 0);
+
+    CHECK(remove(name) == 0 && mkfifo(name, 0600) == 0); /* does not wait for a writer */
+    alarm(60);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    alarm(0);
+    CHECK(is_regular(name));
+
+    /* another text under this one's name, in a file that is right in itself: its machine code is not run */
+    whole[HEAD + 60] ^= 1;
+    write_file(name, whole, n);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    whole[HEAD + 60] ^= 1;
+    for (i = 0; i < 4; i++) { /* lengths that do not add up, or pass 2^64 together */
+        static const uint64_t huge[4] = {UINT64_MAX, UINT64_MAX - HEAD, (uint64_t)1 << 63, (uint64_t)1 << 32};
+        uint64_t rest = (uint64_t)n - HEAD - huge[i];
+        memcpy(now, whole, n);
+        memcpy(now + TEXT_BYTES, &huge[i], 8);
+        memcpy(now + IMAGE_BYTES, &rest, 8);
+        write_file(name, now, n);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+        memcpy(now, whole, n);
+        memcpy(now + IMAGE_BYTES, &huge[i], 8);
+        write_file(name, now, n);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    }
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(remove(name) == 0 && remove(other) == 0);
+}
+
+/* A set of four files: all of them said to be of the end of time; directories among them. */
+static void test_disk_sets(const char *library, const char *folder) {
+    static unsigned char ones[200];
+    char name[4][400], left[400];
+    DIR *d;
+    const struct dirent *e;
+    int i, entries = 0;
+    memset(ones, 0xff, sizeof ones);
+    memcpy(ones, "PTXGEN02", 8);
+    for (i = 0; i < 4; i++) {
+        snprintf(name[i], sizeof name[i], "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
+        ones[7] = (unsigned char)('2' + i % 2);
+        write_file(name[i], ones, sizeof ones);
+        age_file(name[i], -1000000000); /* of the future */
+    }
+    CHECK(load_with_folder(library, folder, 4, 256) == 1 && load_with_folder(library, folder, 4, 256) == 0);
+    for (i = 0; i < 4; i++) CHECK(remove(name[i]) == 0);
+    for (i = 0; i < 4; i++)
+        if (i != 2) CHECK(mkdir(name[i], 0700) == 0);
+    CHECK(load_with_folder(library, folder, 4, 256) == 1 && load_with_folder(library, folder, 4, 256) == 0);
+    CHECK(is_regular(name[2]) && remove(name[2]) == 0 && mkdir(name[2], 0700) == 0);
+    CHECK(load_with_folder(library, folder, 4, 256) == 1); /* no place at all, and nothing is left behind */
+    d = opendir(folder);
+    while (d && (e = readdir(d)) != NULL) entries += e->d_name[0] != '.';
+    if (d) closedir(d);
+    CHECK(entries == 4);
+    for (i = 0; i < 4; i++) CHECK(rmdir(name[i]) == 0);
+
+    /* half written files: an hour old; new; under another name; a link */
+    snprintf(name[0], sizeof name[0], "%s/ptxgen-0123456789abcdef.tmp", folder);
+    snprintf(name[1], sizeof name[1], "%s/ptxgen-0123456789abcde0.tmp", folder);
+    snprintf(name[2], sizeof name[2], "%s/ptxgen-0123456789abcdeg.tmp", folder);
+    snprintf(name[3], sizeof name[3], "%s/ptxgen-0123456789abcde1.tmp", folder);
+    for (i = 0; i < 3; i++) write_file(name[i], ones, sizeof ones);
+    CHECK(symlink(name[2], name[3]) == 0);
+    age_file(name[0], 3700);
+    age_file(name[2], 3700);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    CHECK(access(name[0], F_OK) != 0 && access(name[1], F_OK) == 0 && access(name[2], F_OK) == 0);
+    for (i = 1; i < 4; i++) CHECK(remove(name[i]) == 0);
+    snprintf(left, sizeof left, "%s/ptxgen-000000.cubin", folder);
+    CHECK(remove(left) == 0);
+}
+
+/* Folders that cannot be trusted, and paths that are too long. */
+static void test_disk_folders(const char *library, const char *folder) {
+    char name[700];
+    ptxcu_desc d = describe(library, NULL);
+    ptxcu *cu = NULL;
+    d.cache_folder = folder;
+    CHECK(chmod(folder, 0720) == 0);
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, "can be written by others; take that right away");
+    ptxcu_close(cu);
+    CHECK(chmod(folder, 0702) == 0);
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, folder);
+    ptxcu_close(cu);
+    CHECK(chmod(folder, 01777) == 0); /* as /tmp */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(chmod(folder, 0755) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    WORKS(cu, ptxcu_open(&cu, &d)); /* spoilt afterwards: not used */
+    if (cu) {
+        ptx_module *m = ptx_module_new(NULL);
+        ptxcu_program *p;
+        uint64_t linked = calls("cuLinkCreate_v2");
+        emit_saxpy(m, 256);
+        CHECK(chmod(folder, 0777) == 0);
+        WORKS(cu, ptxcu_load(cu, m, &p));
+        CHECK(calls("cuLinkCreate_v2") == linked);
+        ptx_module_free(m);
+    }
+    ptxcu_close(cu);
+    CHECK(chmod(folder, 0700) == 0);
+    if (geteuid() == 0) {
+        CHECK(chown(folder, 12345, 12345) == 0);
+        EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, "belongs to another user");
+        ptxcu_close(cu);
+        CHECK(chown(folder, 0, 0) == 0);
+    }
+    snprintf(name, sizeof name, "%s/ptxgen-000000.cubin", folder);
+    d.cache_folder = name;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, "is no directory");
+    CHECK(strcmp(ptxcu_error_name(PTXCU_E_FOLDER), "folder") == 0);
+    ptxcu_close(cu);
+    CHECK(remove(name) == 0);
+    memset(name, 'x', sizeof name);
+    name[512] = 0;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_ARGUMENT, "cache_folder has 512 characters, at most 511");
+    ptxcu_close(cu);
+    name[511] = 0; /* fits, and is not there */
+    WORKS(cu, ptxcu_open(&cu, &d));
+    ptxcu_close(cu);
+    d.cache_folder = "";
+    WORKS(cu, ptxcu_open(&cu, &d));
+    ptxcu_close(cu);
+}
+
 static void test_disk(const char *library) {
-    char folder[300], name[400];
+    char folder[300], name[400], outside[400];
     const char *temporary = getenv("TMPDIR");
     ptx_module *m = ptx_module_new(NULL);
     ptxcu_program *p = NULL;
@@ -791,8 +1027,14 @@ static void test_disk(const char *library) {
     ptxcu_close(cu);
     test_disk_bytes(library, folder, name);
     remove(name);
+    snprintf(outside, sizeof outside, "%s.outside", folder);
+    CHECK(mkdir(outside, 0700) == 0);
+    test_disk_planted(library, folder, outside);
+    CHECK(remove(outside) == 0);
+    test_disk_sets(library, folder);
+    test_disk_folders(library, folder);
     CHECK(remove(folder) == 0); /* empty: nothing half written is left */
-    CHECK(load_with_folder(library, folder, 1, 256) == 1); /* a folder that is not there: no error */
+    CHECK(load_with_folder(library, folder, 1, 256) == 0); /* not there: no error, and nothing to link for */
     test_disk_oldest(library, folder);
     ptx_module_free(m);
 }
@@ -834,13 +1076,185 @@ static void test_graph(ptxcu *cu) {
     WORKS(cu, ptxcu_stream_destroy(cu, stream));
 }
 
+/* Variables of a program from the host, and the driver's own handles. */
+static void test_handles(ptxcu *cu, ptxcu *other) {
+    static const char text[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
+                               ".visible .global .align 4 .u32 counts[3] = {7, 8, 9};\n"
+                               ".visible .const .align 8 .f64 half = 0d3FE0000000000000;\n"
+                               ".visible .entry count() {\n    .reg .b64 %d<3>;\n    .reg .b32 %r<3>;\n"
+                               "    mov.u64 %d1, counts;\n    ld.global.u32 %r1, [%d1+8];\n"
+                               "    add.u32 %r1, %r1, 1;\n    st.global.u32 [%d1+8], %r1;\n    ret;\n}\n";
+    static const uint32_t data[2] = {5, 6};
+    ptx_module *m = ptx_module_new(NULL);
+    ptx_variable_desc v;
+    ptx_kernel *k;
+    ptx_launch g = geometry(1, 1);
+    ptxcu_program *p = NULL, *built = NULL;
+    ptxcu_buffer b;
+    ptxcu_tensor t;
+    uint64_t shape[1] = {3};
+    uint32_t back[3] = {0, 0, 0}, entry = 9;
+    double half = 0;
+    void *module = NULL, *function = NULL, *symbol;
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                  void **, void **);
+    int (*find)(void **, void *, const char *), (*push)(void *), (*pop)(void **);
+    WORKS(cu, ptxcu_load_text(cu, text, &p));
+    WORKS(cu, ptxcu_global(cu, p, "counts", &b));
+    CHECK(b.bytes == 12 && b.address);
+    WORKS(cu, ptxcu_entry_by_name(cu, p, "count", &entry));
+    g.entry = entry;
+    WORKS(cu, ptxcu_launch(cu, p, &g, NULL, 0, NULL));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, 12, NULL));
+    CHECK(back[0] == 7 && back[1] == 8 && back[2] == 10);
+    back[2] = 20;
+    WORKS(cu, ptxcu_upload(cu, b, 0, back, 12, NULL));
+    WORKS(cu, ptxcu_launch(cu, p, &g, NULL, 0, NULL));
+    WORKS(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 1, shape, NULL, &t)); /* as a tensor */
+    WORKS(cu, ptxcu_tensor_read(cu, back, &t, 12, NULL));
+    CHECK(back[2] == 21);
+    WORKS(cu, ptxcu_tensor_free(cu, &t));
+    EXPECT(cu, ptxcu_free(cu, b), PTXCU_E_DRIVER, "cuMemFree_v2");
+    WORKS(cu, ptxcu_global(cu, p, "half", &b));
+    CHECK(b.bytes == 8);
+    WORKS(cu, ptxcu_download(cu, &half, b, 0, 8, NULL));
+    CHECK(half == 0.5);
+    EXPECT(cu, ptxcu_global(cu, p, "count", &b), PTXCU_E_VARIABLE, "cuModuleGetGlobal_v2(\"count\")");
+    CHECK(b.address == 0 && b.bytes == 0);
+    EXPECT(cu, ptxcu_global(cu, p, "nothing", &b), PTXCU_E_VARIABLE, "no such variable");
+    EXPECT(cu, ptxcu_global(cu, p, NULL, &b), PTXCU_E_ARGUMENT, "name is NULL");
+    EXPECT(cu, ptxcu_global(cu, p, "half", NULL), PTXCU_E_ARGUMENT, "buffer is NULL");
+    EXPECT(cu, ptxcu_global(cu, NULL, "half", &b), PTXCU_E_ARGUMENT, "program is NULL");
+    EXPECT(other, ptxcu_global(other, p, "half", &b), PTXCU_E_WRONG_HANDLE, "another handle");
+    CHECK(strcmp(ptxcu_error_name(PTXCU_E_VARIABLE), "variable") == 0);
+
+    /* the driver's handles are good for the driver's calls */
+    WORKS(cu, ptxcu_get_module(cu, p, &module));
+    WORKS(cu, ptxcu_get_function(cu, p, entry, &function));
+    symbol = ptxcu_symbol(cu, "cuLaunchKernel");
+    memcpy(&launch, &symbol, sizeof launch);
+    symbol = ptxcu_symbol(cu, "cuModuleGetFunction");
+    memcpy(&find, &symbol, sizeof find);
+    symbol = ptxcu_symbol(cu, "cuCtxPushCurrent_v2");
+    memcpy(&push, &symbol, sizeof push);
+    symbol = ptxcu_symbol(cu, "cuCtxPopCurrent_v2");
+    memcpy(&pop, &symbol, sizeof pop);
+    CHECK(push(ptxcu_get_context(cu)) == 0);
+    CHECK(launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == 0);
+    symbol = NULL;
+    CHECK(find(&symbol, module, "count") == 0 && symbol == function);
+    CHECK(pop(&symbol) == 0 && symbol == ptxcu_get_context(cu));
+    WORKS(cu, ptxcu_global(cu, p, "counts", &b));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, 12, NULL));
+    CHECK(back[2] == 22);
+    EXPECT(cu, ptxcu_get_function(cu, p, 1, &function), PTXCU_E_ENTRY, "no entry 1");
+    CHECK(function == NULL);
+    EXPECT(cu, ptxcu_get_function(cu, p, 0, NULL), PTXCU_E_ARGUMENT, "function is NULL");
+    EXPECT(cu, ptxcu_get_module(cu, p, NULL), PTXCU_E_ARGUMENT, "module_ is NULL");
+    EXPECT(cu, ptxcu_get_module(cu, NULL, &module), PTXCU_E_ARGUMENT, "program is NULL");
+    EXPECT(other, ptxcu_get_module(other, p, &module), PTXCU_E_WRONG_HANDLE, "another handle");
+    EXPECT(other, ptxcu_get_function(other, p, 0, &function), PTXCU_E_WRONG_HANDLE, "another handle");
+
+    /* a variable of the builder's */
+    memset(&v, 0, sizeof v);
+    v.name = "table";
+    v.space = PTX_GLOBAL;
+    v.type = PTX_U32;
+    v.count = 2;
+    v.data = data;
+    v.exported = 1;
+    ptx_variable(m, &v);
+    k = ptx_entry(m, "nothing");
+    ptx_ret(k);
+    WORKS(cu, ptxcu_load(cu, m, &built));
+    WORKS(cu, ptxcu_global(cu, built, "table", &b));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, 8, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    CHECK(b.bytes == 8 && back[0] == 5 && back[1] == 6);
+    WORKS(cu, ptxcu_unload(cu, built));
+    WORKS(cu, ptxcu_unload(cu, p));
+    ptx_module_free(m);
+}
+
+/* A handle in the caller's context, used while another context is current, none is, and its own is. WORKS and
+   EXPECT look at the current context around every call. */
+static void test_contexts(ptxcu *cu, const char *library) {
+    ptxcu_desc d = describe(library, NULL);
+    ptxcu *h = NULL, *same = NULL;
+    ptxcu_buffer b;
+    void *own = NULL, *second = NULL, *popped = NULL, *symbol;
+    int (*create)(void **, unsigned, int), (*destroy)(void *), (*pop)(void **);
+    void (*report_clear)(void);
+    uint64_t pushes, pops;
+    int round;
+    symbol = ptxcu_symbol(cu, "cuCtxCreate_v2");
+    memcpy(&create, &symbol, sizeof create);
+    symbol = ptxcu_symbol(cu, "cuCtxDestroy_v2");
+    memcpy(&destroy, &symbol, sizeof destroy);
+    symbol = ptxcu_symbol(cu, "cuCtxPopCurrent_v2");
+    memcpy(&pop, &symbol, sizeof pop);
+    if (!create || !destroy || !pop) return;
+    CHECK(current_context() == NULL && create(&own, 0, 0) == 0 && create(&second, 0, 0) == 0);
+    d.context = own;
+    WORKS(h, ptxcu_open(&h, &d));
+    CHECK(ptxcu_get_context(h) == own && current_context() == second);
+    d.context = NULL;
+    d.use_current_context = 1;
+    WORKS(same, ptxcu_open(&same, &d));
+    CHECK(ptxcu_get_context(same) == second && current_context() == second);
+    pushes = calls ? calls("cuCtxPushCurrent_v2") : 0;
+    pops = calls ? calls("cuCtxPopCurrent_v2") : 0;
+    WORKS(same, ptxcu_alloc(same, 16, &b));
+    WORKS(same, ptxcu_free(same, b)); /* current already: neither pushed nor popped */
+    if (calls) CHECK(calls("cuCtxPushCurrent_v2") == pushes && calls("cuCtxPopCurrent_v2") == pops);
+    for (round = 0; round < 2; round++) {
+        test_memory(h);
+        test_text(h);
+        test_graph(h);
+        test_handles(h, same);
+        CHECK(current_context() == (round ? NULL : second));
+        if (!round) CHECK(pop(&popped) == 0 && popped == second && pop(&popped) == 0 && popped == own);
+    }
+    if (calls) { /* two pops were the test's own */
+        CHECK(calls("cuCtxPushCurrent_v2") - pushes > 100);
+        CHECK(calls("cuCtxPushCurrent_v2") - pushes == calls("cuCtxPopCurrent_v2") - pops - 2);
+        make_fail("cuCtxPushCurrent_v2", 1, 999);
+        EXPECT(h, ptxcu_alloc(h, 16, &b), PTXCU_E_DRIVER, "cuCtxPushCurrent_v2()");
+        make_fail("cuCtxPopCurrent_v2", 1, 999); /* once: it is popped again */
+        WORKS(h, ptxcu_sync(h));
+        make_fail("cuCtxPopCurrent_v2", 0, 0);
+    }
+    ptxcu_close(same);
+    ptxcu_close(h);
+    CHECK(current_context() == NULL);
+    CHECK(destroy(second) == 0);
+    d.use_current_context = 0;
+    if (calls) { /* a real driver may not survive it */
+        d.context = second;
+        EXPECT(h, ptxcu_open(&h, &d), PTXCU_E_CONTEXT, "cuCtxPushCurrent_v2(the caller's context)");
+        ptxcu_close(h);
+    }
+    d.context = own; /* destroyed before the handle is closed */
+    WORKS(h, ptxcu_open(&h, &d));
+    CHECK(destroy(own) == 0);
+    ptxcu_close(h);
+    CHECK(current_context() == NULL);
+    symbol = ptxcu_symbol(cu, "ptxsim_report_clear"); /* of the uses of what is destroyed */
+    memcpy(&report_clear, &symbol, sizeof report_clear);
+    if (report_clear) report_clear();
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
-    char opened[1024];
+    char opened[1024], asked[1024];
     counter c;
     ptxcu_desc d;
     ptxcu *cu = NULL, *other = NULL;
     if (library && !*library) library = NULL;
+    if (library) { /* the variable's value does not outlive the tests of the variable */
+        snprintf(asked, sizeof asked, "%s", library);
+        library = asked;
+    }
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     test_no_driver();
     memset(&c, 0, sizeof c);
@@ -863,6 +1277,8 @@ int main(int argc, char **argv) {
         test_operation(cu, &c);
         test_graph(cu);
         test_clusters(cu);
+        test_handles(cu, other);
+        test_contexts(cu, library);
         test_text(other); /* the second handle has a life of its own */
         ptxcu_close(cu);
         CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);

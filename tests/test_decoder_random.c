@@ -6,7 +6,6 @@
  * models; what fails is named with the PTXGEN_SEED that, with PTXGEN_ROUNDS=1, draws only that. PTXGEN_TELL
  * names all. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "decodertest.h"

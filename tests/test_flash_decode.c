@@ -5,7 +5,6 @@
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before
  * each run, and so are the rows of the caches past the end of a sequence. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_decode.h"
@@ -145,7 +144,7 @@ static void zero_length_gives_zeros(void)
         problem p = problem_new(8, 2, 128, REF_F16, 4096, lengths, 3);
         device_ptr nowhere[3] = {0, 0, 0}; /* nothing of a cache may be touched */
         uint32_t i, wrong = 0;
-        if (splits) p.shape.max_len = 4096;
+        p.shape.max_len = splits ? 0 : 1; /* 0: max_seq */
         if (launch(&p, nowhere, nowhere)) {
             for (i = 0; i < 3 * 8 * 128; i++) wrong += ((float *)p.out)[i] == 0 ? 0 : 1;
             CHECK(wrong == 0);
@@ -340,9 +339,9 @@ static void random_problem(uint32_t turn) {
     desc.heads = desc.kv_heads * PICK(1, 2, 4, 5, 7, 8, 8, 9, 16);
     desc.head_dim = PICK(8, 16, 32, 40, 64, 64, 72, 80, 96, 112, 128, 128, 128, 136, 192, 248, 256);
     desc.kv_type = PICK(PTX_F32, PTX_F16, PTX_F16, PTX_BF16, PTX_BF16);
-    desc.q_type = PICK(0, PTX_F32, PTX_F16, PTX_BF16);
-    desc.out_type = PICK(0, PTX_F32, PTX_F16, PTX_BF16);
-    desc.queries = random_below(2) ? random_below(9) : 0;
+    desc.q_type = PICK(PTX_F32, PTX_F32, PTX_F16, PTX_BF16);
+    desc.out_type = PICK(PTX_F32, PTX_F32, PTX_F16, PTX_BF16);
+    desc.queries = random_below(2) ? 1 + random_below(8) : 1;
     desc.window = random_below(3) ? 0 : PICK(1, 2, 15, 16, 17, 63, 64, 65, 100, 128, 300);
     desc.soft_cap = random_below(4) ? 0.0f : (float)PICK(1, 5, 30, 50);
     desc.page_size = random_below(3) ? 0 : PICK(16, 32, 64, 128, 256);
@@ -691,9 +690,13 @@ static void bad_features_are_refused(void) {
     CHECK(ptxk_flash_decode_plan(&bad, &shape, &plan, &why) == PTX_E_DESC);                                  \
     CHECK_MORE(strstr(why.text, says) != NULL, why.text)
     REFUSED(queries, 9, "queries is 9, must be 1 to 8");
-    REFUSED(q_type, PTX_F64, "q_type is ");
+    REFUSED(queries, 0, "queries is 0, must be 1 to 8");
+    REFUSED(q_type, PTX_F64, "q_type is PTX_F64, must be");
+    REFUSED(q_type, PTXK_F16, "q_type is PTXK_F16, must be PTX_F32, PTX_F16 or PTX_BF16");
+    REFUSED(q_type, 0, "q_type is 0, must be");
+    REFUSED(out_type, 0, "out_type is 0, must be");
     REFUSED(out_type, 999, "out_type is 999");
-    REFUSED(append_type, PTX_U32, "append_type is ");
+    REFUSED(append_type, PTX_U32, "append_type is PTX_U32");
     REFUSED(window, 0x80000000u, "window is 2147483648");
     REFUSED(soft_cap, -1.0f, "soft_cap is -1");
     REFUSED(soft_cap, NAN, "soft_cap is ");
@@ -739,6 +742,8 @@ static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t 
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
     desc.kv_type = type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.queries = 1;
     desc.scale = scale;
     CHECK(ptxk_flash_decode_emit(m, &desc) == PTX_E_DESC);
     CHECK_MORE(strstr(ptx_get_error(m)->message, message) != NULL, ptx_get_error(m)->message);
@@ -775,7 +780,7 @@ static void bad_descriptions_are_refused(void) {
 
 static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uint32_t sms,
                          const char *message) {
-    ptxk_flash_decode_desc desc = {65536, 65536, 256, PTX_F32, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    ptxk_flash_decode_desc desc = {65536, 65536, 256, PTX_F32, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0};
     ptxk_flash_decode_shape shape;
     ptxk_message why;
     ptx_plan plan;
@@ -792,7 +797,7 @@ static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uin
 
 static void bad_shapes_are_refused(void)
 {
-    ptxk_flash_decode_desc desc = {8, 2, 64, PTX_F16, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    ptxk_flash_decode_desc desc = {8, 2, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0};
     ptxk_flash_decode_shape shape = {0, 10, 10, 100, 0};
     ptx_plan plan;
     ptxk_message why;
@@ -1001,6 +1006,8 @@ static void instructions_per_key(uint32_t q_type, uint32_t products) {
     desc.head_dim = 128;
     desc.kv_type = PTX_F16;
     desc.q_type = q_type;
+    desc.out_type = PTX_F32;
+    desc.queries = 1;
     module_desc.target = PTX_SM(90);
     m = ptx_module_new(&module_desc);
     ptxk_flash_decode_emit(m, &desc);

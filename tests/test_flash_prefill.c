@@ -5,7 +5,6 @@
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs are filled with NaN before each run, and so
  * is all of the tensors that belongs to no row. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_prefill.h"
@@ -44,7 +43,7 @@ static ptxk_flash_prefill_desc describe(uint32_t heads, uint32_t kv_heads, uint3
     desc.heads = heads;
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
-    desc.type = type_of(format);
+    desc.type = desc.out_type = type_of(format);
     desc.flags = flags;
     return desc;
 }
@@ -72,7 +71,7 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     p.desc = desc;
     p.target = PTX_SM(80);
     p.format = format_of(desc.type);
-    p.out_format = format_of(desc.out_type ? desc.out_type : desc.type);
+    p.out_format = format_of(desc.out_type);
     p.layout = layout;
     p.ragged = ragged;
     p.shape.batch = batch;
@@ -891,7 +890,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSE(head_dim = 512, "head_dim is 512, must be a multiple of 8 from 8 to 256");
     REFUSE(type = 0, "type is 0, must be PTX_F32, PTX_F16 or PTX_BF16");
     REFUSE(type = PTX_F64, "must be PTX_F32, PTX_F16 or PTX_BF16");
-    REFUSE(out_type = PTX_U32, "out_type is ");
+    REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
+    REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
+    REFUSE(out_type = 0, "out_type is 0");
     REFUSE(flags = 4, "flags is 4");
     REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");
     REFUSE(precision = 1, "precision is 1, must be PTXK_PREFILL_EXACT with 16-bit types");

@@ -777,7 +777,7 @@ static void variables(void) {
     PRINTS("75", ".b32 big[16384]");
     open_module("75", 0);
     ptx_variable(m, &v), ptx_variable(m, &v);
-    WRONG(PTX_E_DUPLICATE, "big");
+    WRONG(PTX_E_NAME_TAKEN, "big");
     open_module("75", 0);
     k = ptx_entry(m, "k");
     ptx_address(k, t);

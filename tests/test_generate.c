@@ -2,7 +2,6 @@
  * precision, by launches and as a graph, alone and in a batch, of many shapes, and files that are refused. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
 #include "llamatest.h"

@@ -5,11 +5,10 @@
    After each failure: the code says so and the message names the call; what was made is given back, which the
    CPU driver counts when the context is destroyed; and the same path, in the same handle, works.
 
-   cc -std=c99 tests/test_host_faults.c -o build/test_host_faults -ldl -lm -pthread */
+   make build/test_host_faults */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
@@ -21,7 +20,7 @@ static unsigned (*report_count)(void);
 static size_t (*report)(char *, size_t);
 static void (*report_clear)(void);
 static int (*context_create)(void **, unsigned, int);
-static int (*context_destroy)(void *);
+static int (*context_destroy)(void *), (*context_pop)(void **), (*context_flags)(unsigned *);
 
 static void find_more(const ptxcu *cu) {
     void *p;
@@ -33,6 +32,8 @@ static void find_more(const ptxcu *cu) {
     FIND(report_clear, "ptxsim_report_clear");
     FIND(context_create, "cuCtxCreate_v2");
     FIND(context_destroy, "cuCtxDestroy_v2");
+    FIND(context_pop, "cuCtxPopCurrent_v2");
+    FIND(context_flags, "cuCtxGetFlags");
 #undef FIND
 }
 
@@ -46,6 +47,8 @@ typedef struct path {
 } path;
 
 static int note(path *p, ptxcu_code code) {
+    unsigned flags;
+    if (context_flags(&flags) == 0) p->wrong++; /* there is a current context: asked in a way of its own */
     if (code != PTXCU_E_NONE && p->code == PTXCU_E_NONE) {
         p->code = code;
         snprintf(p->message, sizeof p->message, "%s", ptxcu_get_error(p->cu)->message);
@@ -292,12 +295,57 @@ static void path_attention(path *p) {
     GIVE_BACK(ptxcu_stream_destroy(p->cu, stream));
 }
 
+/* Sequences that are allocated apart, of one length that the host knows; K alone is scattered. */
+static void path_apart(path *p) {
+    enum { D = 16, M = 16, B = 2 };
+    static float rows[B * M * D];
+    ptxcu_flash_decode_desc a;
+    ptxcu_kv_scatter_desc s;
+    ptxcu_kv_cache cache;
+    ptxcu_tensor k[B], v[B];
+    float back[B * D];
+    uint32_t i;
+    memset(&a, 0, sizeof a);
+    memset(&s, 0, sizeof s);
+    memset(&cache, 0, sizeof cache);
+    memset(back, 0, sizeof back);
+    for (i = 0; i < B * M * D; i++) rows[i] = 3;
+    for (i = 0; i < B; i++) {
+        k[i] = make(p, PTX_F32, 3, 1, M, D);
+        v[i] = make(p, PTX_F32, 3, 1, M, D);
+        STEP(ptxcu_tensor_write(p->cu, &k[i], rows, M * D * sizeof *rows, NULL));
+        STEP(ptxcu_tensor_write(p->cu, &v[i], rows, M * D * sizeof *rows, NULL));
+    }
+    STEP(ptxcu_kv_cache_wrap_each(p->cu, k, v, B, &cache));
+    s.cache = a.cache = &cache;
+    s.k = make(p, PTX_F32, 3, B, 1, D);
+    s.sequence_step = 1;
+    a.q = make(p, PTX_F32, 3, B, 1, D);
+    a.out = make(p, PTX_F32, 3, B, 1, D);
+    a.length = M;
+    STEP(ptxcu_tensor_write(p->cu, &s.k, rows, B * D * sizeof *rows, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &a.q, rows, B * D * sizeof *rows, NULL));
+    STEP(ptxcu_kv_scatter(p->cu, &s, NULL));
+    STEP(ptxcu_flash_decode(p->cu, &a, NULL));
+    STEP(ptxcu_tensor_read(p->cu, back, &a.out, sizeof back, NULL));
+    for (i = 0; i < B * D; i++) RIGHT(fabs((double)back[i] - 3) < 1e-5);
+    GIVE_BACK(ptxcu_kv_cache_free(p->cu, &cache));
+    for (i = 0; i < B; i++) {
+        GIVE_BACK(ptxcu_tensor_free(p->cu, &k[i]));
+        GIVE_BACK(ptxcu_tensor_free(p->cu, &v[i]));
+    }
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &s.k));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &a.q));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &a.out));
+}
+
 static void path_gemv(path *p) {
     static unsigned char zeros[4 * 144];
     static float x[256], y[4] = {9, 9, 9, 9};
     ptxcu_gemv_desc d;
     ptxcu_call call;
     memset(&d, 0, sizeof d);
+    d.format = PTXK_Q4_K;
     d.weights = make(p, PTX_B8, 2, 4, 144, 0);
     d.x = make(p, PTX_F32, 2, 1, 256, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);
@@ -321,7 +369,7 @@ static void path_gemv_of_three(path *p) {
     ptxcu_call call;
     uint32_t i;
     memset(&d, 0, sizeof d);
-    d.format = PTXK_F32;
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
     d.x = make(p, PTX_F32, 2, 1, 32, 0);
     d.weights = make(p, PTX_F32, 2, 4, 32, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);
@@ -406,13 +454,13 @@ static const struct named {
 } paths[] = {
     {"memory", path_memory, 0},           {"streams", path_streams, 0}, {"graph", path_graph, 0},
     {"programs", path_programs, 0},       {"tensors", path_tensors, 0}, {"attention", path_attention, 0},
-    {"programs, kept", path_programs, 1}, {"gemv", path_gemv, 0},
+    {"programs, kept", path_programs, 1}, {"apart", path_apart, 0},   {"gemv", path_gemv, 0},
     {"gemv of three", path_gemv_of_three, 0}, {"layers", path_layers, 0}};
 
 /* Failures that are no error, because there is another way. */
 static int recovers(const char *function, const path *p, int kept) {
     static const char *const
-        quiet[] = {"cuDeviceGetAttribute", "cuGetErrorName",    "cuGetErrorString",
+        quiet[] = {"cuDeviceGetAttribute", "cuGetErrorName",    "cuGetErrorString", "cuCtxPopCurrent_v2",
                    "cuLinkCreate_v2",      "cuLinkAddData_v2",  "cuLinkComplete",
                    "cuLinkDestroy",        "cuEventSynchronize" /* ptxcu_result_free has the stream, too */};
     size_t i;
@@ -444,9 +492,10 @@ static int once(const char *library, const struct named *which, const char *func
     memset(&c, 0, sizeof c);
     d.alloc = counted;
     d.alloc_user = &c;
-    d.use_current_context = 1;
     if (which->kept) d.cache_folder = folder;
     if (context_create(&context, 0, 0)) return 0;
+    context_pop(&context); /* no context is current, before and after each call */
+    d.context = context;
     WORKS(p.cu, ptxcu_open(&p.cu, &d));
     if (ptxcu_get_error(p.cu)->code == PTXCU_E_NONE) {
         before = calls(function);
@@ -469,6 +518,7 @@ static int once(const char *library, const struct named *which, const char *func
     }
     ptxcu_close(p.cu);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);
+    CHECK(current_context() == NULL);
     CHECK(context_destroy(context) == 0);
     if (!CHECK(report_count() == 0)) { /* leaks, and whatever else it saw */
         static char findings[3000];

@@ -3,7 +3,6 @@
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. Caches are filled with a pattern, and every element is looked at. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
 #include "reference/numbers.h"

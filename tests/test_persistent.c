@@ -6,7 +6,6 @@
  * nothing else: half an hour on a core. PTXGEN_SEEDS=1000 goes through so many schedules, and takes 256
  * tokens in every batch. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
 #include "llamatest.h"

@@ -1,7 +1,6 @@
 /* test_ptxas.c - every example of every operation assembles for every target, without spills, where ptxas is
  * on the PATH. */
 #define _POSIX_C_SOURCE 200809L
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 #include "check.h"
 

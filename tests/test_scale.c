@@ -2,8 +2,7 @@
    memory, and built again takes no memory at all. Nor is one of many functions, variables or arrays dearer
    than one of a few.
 
-     cc -std=c99 tests/test_scale.c -o test_scale -lm && ./test_scale */
-#define PTXGEN_IMPLEMENTATION
+     make build/test_scale */
 #include "../ptxgen.h"
 #include "check.h"
 #include "scale.h"

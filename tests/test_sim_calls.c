@@ -204,8 +204,43 @@ static void test_fresh_frames(void) {
     const char *const reg =
         ".func (.reg .b32 o) f(.reg .b32 n) { .reg .b32 a; .reg .pred p; setp.eq.u32 p, n, 0;\n"
         "@p mov.u32 a, 5; add.u32 o, a, 1; ret; }\n";
-    ends("a register that an earlier call wrote", reg, "call (r1), f, (0); call (r2), f, (1);", 0,
-         "uninitialised-register", "'a'");
+    ends("a register that an earlier call wrote", reg,
+         "call (r1), f, (0); call (r2), f, (1); st.global.u32 [d1], r2;", 0, "uninitialised-register", "'a'");
+    ends("the same, and nobody wants it", reg, "call (r1), f, (0); call (r2), f, (1);", 0, "", "");
+    const char *const through =
+        ".func (.reg .b32 o) f(.reg .b32 n, .reg .b32 w) { .reg .pred p; setp.eq.u32 p, w, 0; mov.u32 o, 5;\n"
+        "@p mov.u32 o, n; ret; }\n"
+        ".func (.param .b32 o) g(.param .b32 n) { .reg .b32 a; ld.param.b32 a, [n]; st.param.b32 [o], a; ret; }\n"
+        ".func (.param .b32 o) h(.param .b32 n) { .reg .b32 a; ld.param.b32 a, [n]; call (a), g, (a);\n"
+        "st.param.b32 [o], a; ret; }\n";
+    ends("an argument that nothing wrote", through,
+         "call (r1), f, (r9, 0); add.u32 r1, r1, 1; st.global.u32 [d1], r1;", 0, "uninitialised-register", "'r9'");
+    ends("and that the function does not use", through,
+         "call (r1), f, (r9, 1); add.u32 r1, r1, 1; st.global.u32 [d1], r1;", 0, "", "");
+    ends("through .param, by two functions", through,
+         "call (r1), h, (r9); add.u32 r1, r1, 1; st.global.u32 [d1], r1;", 0, "uninitialised-register", "'r9'");
+    ends("and not used behind them", through, "call (r1), h, (r9); st.global.u32 [d1], r0;", 0, "", "");
+    ends("of 64 bits",
+         ".func (.reg .b64 o) w(.reg .b64 n) { mov.b64 o, n; ret; }\n",
+         "call (d5), w, (d7); add.u64 d5, d5, 1; cvt.u32.u64 r1, d5; st.global.u32 [d1], r1;", 0,
+         "uninitialised-register", "'d7'");
+    const char *const padded =
+        ".func (.param .align 8 .b8 o[16]) f(.param .b32 n) { .reg .b32 a; .reg .b64 d; ld.param.b32 a, [n];\n"
+        "st.param.b8 [o], a; cvt.u64.u32 d, a; st.param.b64 [o+8], d; ret; }\n"
+        ".func (.param .align 8 .b8 o[16]) g(.param .b32 n) { .reg .b32 a; .reg .b16 h<9>; .reg .b64 d;\n"
+        "ld.param.b32 a, [n]; { .param .b32 x; .param .align 8 .b8 r[16]; st.param.b32 [x], a;\n"
+        "call (r), f, (x); ld.param.b8 h0, [r]; ld.param.v2.b8 {h1, h2}, [r+2];\n"
+        "ld.param.v4.b8 {h3, h4, h5, h6}, [r+4]; ld.param.b8 h7, [r+1]; ld.param.b64 d, [r+8]; }\n"
+        "st.param.b8 [o], h0; st.param.b64 [o+8], d; %s ret; }\n";
+    char functions[1200];
+    snprintf(functions, sizeof functions, padded, "");
+    ends("a struct with padding goes through", functions,
+         ".param .b32 x; .param .align 8 .b8 r[16]; st.param.b32 [x], r0; call (r), g, (x);\n"
+         "ld.param.b64 d5, [r+8]; cvt.u32.u64 r1, d5; st.global.u32 [d1], r1;", 0, "", "");
+    snprintf(functions, sizeof functions, padded, "add.u16 h8, h4, 1; st.param.b8 [o+4], h8;");
+    ends("its padding is computed with", functions,
+         ".param .b32 x; .param .align 8 .b8 r[16]; st.param.b32 [x], r0; call (r), g, (x);\n"
+         "ld.param.b8 r1, [r+4]; st.global.u32 [d1], r1;", 0, "uninitialised-read", "local");
     ends("its twin", reg, "call (r1), f, (0); call (r2), f, (0);", 0, "", "");
     const char *const result =
         ".func (.param .b32 o) f(.param .b32 n) { .reg .b32 a; .reg .pred p; ld.param.b32 a, [n];\n"

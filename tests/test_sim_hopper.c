@@ -201,16 +201,17 @@ static void test_progress(void) {
     int code =
         execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n"
                        "setp.lt.u32 p1, r0, 32;\n@!p1 bra LATE;\n"
-                       "mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\nselp.u32 r2, 1, 0, p2;\n"
+                       "mov.u32 r2, 0;\nW: add.u32 r2, r2, 1; mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n"
+                       "@!p2 bra W;\n"
                        "mul.wide.u32 d2, r0, 4; add.u64 d2, d2, d0; st.global.u32 [d2], r2;\nbra END;\n"
                        "LATE: mov.u32 r3, 0;\nL: add.u32 r3, r3, 1; setp.lt.u32 p3, r3, 20000;\n@p3 bra L;\n"
                        "setp.eq.u32 p4, r0, 63;\n@p4 mbarrier.arrive.shared.b64 _, [r30];\nEND:\n",
                        NULL, NULL),
                 1, 64, 0);
     bool good = true;
-    for (unsigned k = 0; k < 32; k++) good &= output[k] == 1;
-    clean("one look waits long enough", code);
-    CHECK(good, "one look waits long enough");
+    for (unsigned k = 0; k < 32; k++) good &= output[k] == 2;
+    clean("the second look waits long enough", code);
+    CHECK(good, "the second look waits long enough");
     code = execute(
         kernel(
             "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 31;\nbar.sync 0;\n@!p0 bra GIVE;\n"
@@ -565,6 +566,25 @@ static void test_cluster_faults(void) {
          "mapa.shared::cluster.u32 r4, r31, 1;\n"
          "ld.@@.u32 r6, [r4]; // here\n" CLUSTER_SYNC,
          "shared", "shared::cluster", 700, "out-of-bounds", 2, 32, 2);
+    static const char *const past[][2] = {{"0x1000000", "0"}, {"0x2000000", "0"}, {"0x5000000", "16"}};
+    for (unsigned k = 0; k < 3; k++)   /* past the window of the own block, without a cluster and with one */
+        for (unsigned cluster = 0; cluster < 3; cluster += 2) {
+            pair("a generic address past the own window",
+                 "mov.u64 d3, sm; cvta.shared.u64 d3, d3; add.u64 d3, d3, @@;\nst.u32 [d3], r0; // here\n",
+                 past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
+            pair("an atomic there",
+                 "mov.u64 d3, sm; cvta.shared.u64 d3, d3; add.u64 d3, d3, @@;\nst.shared.u32 [r31], r0;\n"
+                 "st.shared.u32 [r31+16], r0;\natom.add.u32 r2, [d3], r0; // here\n",
+                 past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
+            pair("mapa of it", "add.u32 r2, r31, @@;\nmapa.shared::cluster.u32 r3, r2, 0; // here\n", past[k][0],
+                 past[k][1], 700, "cluster-rank", 2, 1, cluster);
+            pair("a bulk copy to it",
+                 "mbarrier.init.shared.b64 [r30], 1;\nfence.proxy.async;\nadd.u32 r2, r31, @@;\n"
+                 "mbarrier.arrive.expect_tx.shared.b64 d4, [r30], 16;\n"
+                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r2], [d1], 16, [r30]; // here\n"
+                 "W: mbarrier.try_wait.parity.shared.b64 p1, [r30], 0;\n@!p1 bra W;\n",
+                 past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
+        }
     pair("arriving twice",
          "barrier.cluster.arrive.aligned;\n@@\nbarrier.cluster.arrive.aligned; // "
          "here\nbarrier.cluster.wait.aligned;\n",

@@ -819,6 +819,32 @@ static void test_early_return(void) {
               "setp.gt.u32 p0, r0, 15; @p0 bra E; bar.sync 0; //A\nE: st.global.u32 [d1], r0;");
         QUIET("its twin", 1, 32,
               "setp.gt.u32 p0, r0, 15; bar.sync 0; @p0 bra E; \nE: st.global.u32 [d1], r0;");
+        static const char *const behind[] = {
+            "add.u32 r2, r0, 1;", "atom.global.add.u32 r2, [d1], r0;", "@p0 st.global.u32 [d1], r0;",
+            "setp.gt.u32 p1, r0, 40; @p1 bra X; st.global.u32 [d1], r0;\nX: mov.u32 r2, 1;",
+            "mov.u32 r2, 0;\nX: add.u32 r2, r2, 1; setp.lt.u32 p1, r2, 3; @p1 bra X;",
+            "bra X;\nY: ret;\nX: st.global.u32 [d1], r0; bra Y;",
+            "setp.gt.u32 p1, r0, 15; @p1 ret; st.global.u32 [d1], r0;" };
+        for (unsigned k = 0; k < sizeof behind / sizeof *behind; k++) {
+            static char body[500];
+            snprintf(body, sizeof body, "setp.gt.u32 p0, r0, 15; @p0 bra E; bar.sync 0; //A\nE: %s", behind[k]);
+            FOUND("barrier-divergence", "around a barrier, whatever lies behind", 1, 32, body);
+            snprintf(body, sizeof body,
+                     "setp.gt.u32 p0, r0, 15; @p0 bra R; bar.sync 0;\nE: %s ret;\nR:", behind[k]);
+            QUIET("threads that return in front of it", 1, 32, body);
+            snprintf(body, sizeof body, "setp.gt.u32 p0, r0, 31; @p0 bra E; bar.sync 0; //A\nE: %s", behind[k]);
+            FOUND("barrier-exit", "a warp around a barrier, whatever lies behind", 1, 64, body);
+            snprintf(body, sizeof body,
+                     "setp.gt.u32 p0, r0, 31; @p0 bra R; setp.eq.u32 p2, r30, 9; @p2 bra E; bar.sync 0;\n"
+                     "E: %s ret;\nR:", behind[k]);
+            QUIET("a warp that returns where others might have gone around", 1, 64, body);
+        }
+        FOUND("barrier-divergence", "lanes leave a loop with a barrier early, and go on", 1, 32,
+              "and.b32 r2, r0, 1; add.u32 r2, r2, 1;\nL: sub.u32 r2, r2, 1; bar.sync 0; //A\n"
+              "setp.ne.u32 p0, r2, 0; @p0 bra L; st.global.u32 [d1], r0;");
+        QUIET("and return", 1, 32,
+              "and.b32 r2, r0, 1; add.u32 r2, r2, 1;\nL: sub.u32 r2, r2, 1; bar.sync 0;\n"
+              "setp.ne.u32 p0, r2, 0; @p0 bra L; ret;");
     }
     set_option("seed", -1);
 }

@@ -196,7 +196,7 @@ static void test_again(void) {
     }
 }
 
-/* The watchdog counts from the last block that ended. */
+/* The watchdog counts what each thread has had for the whole launch. */
 static void test_watchdog(void) {
     static const char turns[] = "mov.u32 r5, 0; mov.u32 r7, 0;\nL: add.u32 r5, r5, 1; xor.b32 r7, r7, r5;\n"
                                 "setp.lt.u32 p1, r5, r20; @p1 bra L;\nst.global.u32 [d1], r7;";
@@ -205,13 +205,38 @@ static void test_watchdog(void) {
     set_option("threads", 1);
     SAME(launch(turns, 1, 32, rounds), 0);
     double one = cpu_seconds() - start;
-    int limit = (int)(2 * one) + 1;
-    unsigned blocks = (unsigned)(1.5 * limit / (one + 1e-3)) + 2;
-    if (blocks > sizeof output / 128) blocks = sizeof output / 128;
-    set_option("watchdog", limit);
-    int code = launch(turns, blocks, 32, rounds);
-    CHECK(!code && !*found, "%u blocks, each within the limit: gives %d, found: %s", blocks, code, found);
     set_option("watchdog", 1);
+    unsigned blocks = (unsigned)(6 / (one + 1e-3)) + 2;
+    if (blocks > sizeof output / 128) blocks = sizeof output / 128;
+    int code = launch(turns, blocks, 32, rounds);
+    CHECK(code == 702 && !strncmp(found, "timeout:", 8), "blocks that take too long together: gives %d, found: %s",
+          code, found);
+    set_option("watchdog", (int)(20 * one) + 2);
+    code = launch(turns, 4, 32, rounds);
+    CHECK(!code && !*found, "four blocks within the limit: gives %d, found: %s", code, found);
+    set_option("watchdog", 1);
+    for (int k = 0; k < COUNTS; k += 2) { /* blocks that are done before anybody looks */
+        set_option("threads", counts[k]);
+        start = cpu_seconds();
+        code = launch("setp.ge.u32 p1, r1, 0; @p1 ret; st.global.u32 [d1], r1;", 2147483647, 32, 0);
+        CHECK(code == 702 && !strncmp(found, "timeout:", 8), "2^31 short blocks: gives %d, found: %s", code, found);
+        CHECK(cpu_seconds() - start < 15, "%d threads: %.1f s", counts[k], cpu_seconds() - start);
+    }
+    set_option("budget", 100000);
+    code = launch("setp.ge.u32 p1, r1, 0; @p1 ret; st.global.u32 [d1], r1;", 2147483647, 32, 0);
+    CHECK(code == 702 && strstr(found, "budget"), "the budget of short blocks: gives %d, found: %s", code, found);
+    set_option("budget", 0);
+    handle m = load(HEAD ".visible .entry k() { .reg .b32 a; mov.u32 a, %tid.x; ret; }");
+    ptxsim_counters before, now;
+    ptxsim_counters_get_(&before, sizeof before);
+    start = cpu_seconds();
+    SAME(run(function(m, "k"), 2147483647, 33, 0, NULL), 0); /* nothing to see: no block runs */
+    ptxsim_counters_get_(&now, sizeof now);
+    CHECK(cpu_seconds() - start < 1, "an empty grid: %.1f s", cpu_seconds() - start);
+    SAME(now.blocks - before.blocks, 2147483647);
+    SAME(now.warp_instructions - before.warp_instructions, 4 * 2147483647ll);
+    SAME(now.thread_instructions - before.thread_instructions, 66 * 2147483647ll);
+    cuModuleUnload_(m);
     for (int k = 0; k < COUNTS; k += 2) { /* a loop that counts its turns ends by it alone */
         set_option("threads", counts[k]);
         start = cpu_seconds();
@@ -222,7 +247,7 @@ static void test_watchdog(void) {
               code, found);
         CHECK(cpu_seconds() - start < 15, "%d threads: %.1f s", counts[k], cpu_seconds() - start);
     }
-    set_option("watchdog", 300);
+    set_option("watchdog", -1);
 }
 
 int main(int argc, char **argv) {

@@ -340,6 +340,45 @@ static void test_messages(void) {
           "stores it", 1);
 }
 
+/* shfl from lanes that do not take part, div by 0: results are undefined, their use is told. */
+static void test_undefined(void) {
+    const char *const down = "setp.lt.u32 p0, r0, 16; @!p0 bra E;\nshfl.sync.down.b32 r1, r0, 8, 31, 0xffff;\n%s\nE:";
+    static const char *const uses[] = {
+        "st.global.u32 [d1], r1;", "add.u32 r2, r1, 1; st.global.u32 [d1], r2;",
+        "setp.eq.u32 p1, r1, 3; @p1 st.global.u32 [d1], r0;",
+        "setp.lt.u32 p1, r0, 9; selp.b32 r2, r1, 0, p1; st.global.u32 [d1], r2;",
+        "st.shared.u32 [r9], r1; bar.warp.sync 0xffff; ld.shared.u32 r2, [r9]; st.global.u32 [d1], r2;",
+        "shfl.sync.down.b32 r2, r1, 8, 31, 0xffff; setp.eq.u32 p1, r0, 0; @p1 st.global.u32 [d0], r2;" };
+    static const char *const leaves[] = {
+        "", "setp.lt.u32 p1, r0, 8; @p1 st.global.u32 [d1], r1;",
+        "setp.lt.u32 p1, r0, 8; selp.b32 r2, r1, 0, p1; add.u32 r2, r2, 1; st.global.u32 [d1], r2;",
+        "add.u32 r2, r1, r0; shfl.sync.down.b32 r3, r2, 4, 31, 0xffff; add.u32 r2, r2, r3;\n"
+        "setp.lt.u32 p1, r0, 4; @p1 st.global.u32 [d1], r2;" };
+    char text[1000];
+    for (unsigned k = 0; k < sizeof uses / sizeof *uses; k++) {
+        snprintf(text, sizeof text, down, uses[k]);
+        shown(uses[k], text, "absent-lane", "lane 16, which does not take part; line", 2);
+    }
+    for (unsigned k = 0; k < sizeof leaves / sizeof *leaves; k++) {
+        snprintf(text, sizeof text, down, leaves[k]);
+        quiet(leaves[k], text);
+    }
+    shown("a lane that has exited", "setp.gt.u32 p0, r0, 19; @p0 ret;\nshfl.sync.bfly.b32 r1, r0, 4, 31, -1;\n"
+          "st.global.u32 [d1], r1;", "absent-lane", "lane 20", 2);
+    static const char *const divisions[] = {
+        "div.u32 r1, r0, r2;", "rem.s32 r1, r0, r2;", "cvt.u16.u32 h1, r2; div.u16 h2, 7, h1; cvt.u32.u16 r1, h2;",
+        "cvt.u64.u32 d3, r2; rem.u64 d4, d1, d3; cvt.u32.u64 r1, d4;" };
+    for (unsigned k = 0; k < 4; k++) {
+        snprintf(text, sizeof text, "and.b32 r2, r0, 7;\n%s\nadd.u32 r1, r1, 1; st.global.u32 [d1], r1;",
+                 divisions[k]);
+        shown(divisions[k], text, "division-by-zero", "the divisor is 0", 2);
+        snprintf(text, sizeof text, "and.b32 r2, r0, 7;\n%s\nadd.u32 r1, r1, 1; setp.ne.u32 p1, r2, 0; "
+                 "selp.b32 r1, r1, 5, p1; st.global.u32 [d1], r1;", divisions[k]);
+        quiet("a division by 0 that is not used", text);
+    }
+    shown("0 hides no operand", "mov.u32 r2, 0;\ndiv.u32 r1, r20, r2; st.global.u32 [d1], r1;", REG, "'r20'", 2);
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_memory();
@@ -348,5 +387,6 @@ int main(int argc, char **argv) {
     test_host();
     test_small();
     test_messages();
+    test_undefined();
     return sim_close();
 }

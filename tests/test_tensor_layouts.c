@@ -4,11 +4,10 @@
    byte is touched: `test_tensor_layouts [LIBRARY [ROUNDS]]`. Data is fresh in every run; PTXGEN_SEED=n
    repeats one.
 
-   cc -std=c99 tests/test_tensor_layouts.c -o build/test_tensor_layouts -ldl -lm -pthread */
+   make build/test_tensor_layouts */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"

@@ -30,7 +30,7 @@ static unsigned withdrawn_count;
 static uint64_t told;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
-                           .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
+                           .sync_masks = 1, .watchdog = -1, .suspects = 1, .stack = 65536, .heap = 8 << 20,
                            .barrier_places = 1, .fifo = 1 << 20, .races = 1, .async = 1, .seed = -1 };
 
 sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other)

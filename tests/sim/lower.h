@@ -45,6 +45,8 @@ void sim_lower_minmax(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_redux_f32(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_pmevent(struct sim_lower *lw, const sim_statement *s);
 bool sim_lower_narrow_cvt(struct sim_lower *lw, const sim_statement *s);
+void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m);                       /* unwritten.c */
+void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_find_suspects(struct sim_lower *lw, const sim_statement *s);
 bool sim_contract(struct sim_lower *lw, const sim_statement *s);
 void sim_perturb(sim_ins *i, int op, bool exact_form);
@@ -136,6 +138,9 @@ uint32_t sim_dest(sim_lower *lw, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_pred(sim_lower *lw, const sim_operand *o, uint32_t index);
 uint32_t sim_source_pred(sim_lower *lw, uint32_t index);
+uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index);
+uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t);
+uint32_t sim_add_64(sim_lower *lw, uint32_t a, uint32_t b);
 uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width);
 uint32_t sim_temporary(sim_lower *lw, uint32_t width);
 uint32_t sim_new_pred(sim_lower *lw);

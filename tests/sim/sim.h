@@ -221,10 +221,12 @@ struct sim_operand {
     uint16_t special;
     uint16_t count;                    /* vectors and lists */
     uint32_t reg;                      /* registers: index in the function */
+    bool    offset, indexed, element;  /* + value; sym[n], sym[register]: in items; v.x */
     sim_symbol *symbol;
     const char *name;                  /* an identifier not yet known: a label */
-    int64_t value;                     /* integer, address offset, or the bits of a double */
-    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two */
+    int64_t value;                     /* integer, offset of an address or a register, or the bits of a double */
+    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two; O_SYMBOL:
+                                          the register that indexes it */
 };
 
 enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6, SIM_MAX_LIST = 128 };   /* wgmma has lists of 128 */
@@ -391,6 +393,7 @@ enum {
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
     X_NC = 1 << 27,                    /* loads: what nothing writes while the kernel runs */
+    X_PARAM = 1 << 28,                 /* loads: a parameter or result of a call */
     X_CLUSTER = 1 << 17                /* shared::cluster: other blocks' memory may be meant */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
@@ -428,6 +431,7 @@ typedef struct sim_ins {
     uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
+    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind */
 } sim_ins;
 
 typedef enum sim_special {
@@ -536,6 +540,8 @@ typedef struct sim_kernel {
     bool clear_registers;              /* some path reads a register that nothing wrote */
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
     struct sim_watch_entry *watches;
+    uint32_t *barrier_sites, barrier_site_count;         /* barriers.c: aligned barriers, and */
+    struct sim_behind *behind; uint32_t behind_count;    /* where threads come to code behind them */
     struct sim_uses_of *statements; uint32_t statement_capacity;      /* unwritten.c */
     struct sim_use *uses; uint32_t use_count, use_capacity;
     struct sim_narrow *narrow; uint32_t narrow_count;
@@ -687,8 +693,7 @@ typedef struct sim_launch {
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t limit_ns;                 /* the watchdog's; 0: none (pace.c) */
-    atomic_ullong ended;               /* blocks */
-    atomic_ullong *late;               /* by worker: `ended` + 1 when it was over the limit */
+    atomic_ullong *late;               /* by worker: 1 when it was over the limit */
     atomic_bool asleep;                /* helpers are still to be woken */
     atomic_ullong next_block;
     atomic_int error;
@@ -738,11 +743,12 @@ typedef struct sim_warp {
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
     bool     unwritten;                /* some register holds what nothing wrote (unwritten.c) */
     bool     yielded;                  /* a path of several slept when it was its turn */
-    uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
+    bool     left;                     /* lanes exited before others */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
     bool     grid_unsafe;              /* let its dependents go before that */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
+    const struct sim_ins *tried[SIM_LANES]; /* by lane: a try_wait that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -771,6 +777,7 @@ typedef struct sim_block {
     uint8_t *local, *local_shadow; uint32_t local_bytes; size_t local_capacity;
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
+    uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes behind that barrier (barriers.c) */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
     uint64_t clock, rounds, quiet, calm_since;
@@ -802,7 +809,7 @@ typedef struct sim_worker {
     sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
     uint32_t vain;                     /* turns in which its blocks only polled */
-    uint64_t slept_ns, watched_from, watched_ended;
+    uint64_t slept_ns, watched_from, unwatched;    /* pace.c; unwatched: work since it looked at the clock */
     struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
 
@@ -864,6 +871,7 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);

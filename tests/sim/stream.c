@@ -10,6 +10,7 @@
  * counts of each stream's work. order.c compares. */
 #include "driver.h"
 #include "dependents.h"
+#include "pace.h"
 #include <unistd.h>
 
 sim_driver_options sim_driver_option = { 1, 1, 1, 1, 1 };
@@ -386,7 +387,7 @@ int sim_drain(sim_stream *s, uint64_t seq)
         }
         if (run_head(t) || run_other(c)) { waited = 0; continue; }
         if (!waited) waited = sim_now_ns();
-        if (sim_option.watchdog && sim_now_ns() - waited > (uint64_t)sim_option.watchdog * 1000000000u) {
+        if (sim_watchdog() && sim_now_ns() - waited > (uint64_t)sim_watchdog() * 1000000000u) {
             sim_report_host("deadlock", "cuStreamWaitValue waits for a value that nothing writes");
             c->sticky = SIM_ERROR_TIMEOUT;
         } else sim_api_wait(1);

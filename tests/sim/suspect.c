@@ -1,7 +1,9 @@
 /* suspect.c - what the assembler takes in silence and nobody means: told when a thread comes to it.
  *
  *   immediate-cut          a constant with bits that its type does not hold
- *   count-range            a shift or field that lies outside its operand; a barrier for 0 threads
+ *   count-range            a shift or field that lies outside its operand; a barrier for 0 threads; bits of
+ *                          shfl's c that mean nothing
+ *   division-by-zero       by a constant
  *   duplicate-destination  a vector load that gives one register two values
  *   alignment-luck         a variable declared with less alignment than its access needs
  *
@@ -14,10 +16,10 @@
 static void sim_tell(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     static const char *const kinds[] = { "immediate-cut", "count-range", "duplicate-destination",
-                                         "alignment-luck" };
+                                         "alignment-luck", "division-by-zero" };
     if (m) sim_report_at(w, i, kinds[i->op], sim_lowest(m), "%s", (const char *)(intptr_t)i->imm);
 }
-enum { CUT, RANGE, DUPLICATE, LUCK };
+enum { CUT, RANGE, DUPLICATE, LUCK, ZERO };
 
 static void suspect(sim_lower *lw, int kind, const char *format, ...) SIM_PRINTF(3, 4);
 static void suspect(sim_lower *lw, int kind, const char *format, ...)
@@ -77,6 +79,11 @@ static void look_at_counts(sim_lower *lw, const sim_statement *s)
             suspect(lw, RANGE, "the field lies outside %lld bits", (long long)bits);
     } else if (!strcmp(s->opcode, "prmt") && !strcmp(s->form->name, "prmt")) {
         if (constant_over(s, 3, 0xffff)) suspect(lw, CUT, "a selector has 16 bits");
+    } else if (s->form->lower == sim_lower_lop3) {
+        if (constant_over(s, 4, 0xff)) suspect(lw, CUT, "a table has 8 bits");
+    } else if (s->form->cls == C_INT && (!strcmp(s->opcode, "div") || !strcmp(s->opcode, "rem"))) {
+        if (s->operand_count > 2 && s->operands[2].kind == O_INT && !s->operands[2].value)
+            suspect(lw, ZERO, "the divisor is 0, which leaves the result undefined");
     } else if (s->form->lower == sim_lower_bar && s->operand_count == 2 && s->operands[1].kind == O_INT
                && !s->operands[1].value)
         suspect(lw, RANGE, "a barrier for 0 threads");
