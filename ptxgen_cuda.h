@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 } };        // entry, grid, block; the rest is 0
+       ptx_launch g = ptx_launch_1d(1000, 256);                  // 4 blocks of 256 threads
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);
@@ -69,7 +69,7 @@
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
    CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
 
-              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
               ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
               ptxcu_workspace_create(cu, &call, stream, &d.workspace);
@@ -87,11 +87,26 @@
           the handle's.
    DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs, in cache_files files of 4 MiB
           at most: a text has four of them to lie in, chosen by a hash of it, of the chip and of the driver's
-          version, and takes the place of the oldest. All these stand in the file, the text as its length and
-          128 bits, with a check sum over everything. A file is written under another name and then renamed,
-          so that others see the old or the new one, never half of it; a file that is damaged, foreign or
-          refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
-          error. A folder may be shared by any number of processes and machines.
+          version, and takes the place of the oldest. All these stand in the file, the whole text too, with a
+          check sum against damage. A file is written under another name and then renamed, so that others see
+          the old or the new one, never half of it. What cannot be read, written or trusted is built again:
+          that costs time and is no error. But a path of more than 511 characters is one (ARGUMENT), and so is
+          a folder that is there and cannot be trusted (FOLDER). Any number of processes may share a folder.
+          Files that killed processes left half written are removed after an hour, at a handle's first write.
+   TRUST  Machine code from the folder runs with the rights of the program, and cannot be checked. So only the
+          program's own user (the effective one) and root are trusted.
+          - The folder belongs to one of them, and nobody else may write to it, unless it is sticky (/tmp).
+            ptxcu_open checks this, and so does each use.
+          - A file is used if it is a regular file of the user's own, without a second name (hard link), that
+            nobody else may write to. It is opened without following a link and without waiting. Its lengths
+            must add up to the file's, and its text must be the one asked for, compared byte by byte.
+          - A file is written under a random name that does not exist yet, with access for its user alone.
+          The caller chooses the directories above the folder: whoever may rename one of them chooses the
+          folder, so take one in the user's home. Several users need a folder each. On Windows the access list
+          of the folder says who may write to it, and is not checked; a reparse point (link) is not followed.
+          Two more things are code, and as trusted as the program: the driver's library, which
+          PTXGEN_CUDA_LIBRARY and the search path of libraries name; and PTX, which may read and write all
+          memory of the context.
 
    DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
           streams by itself; build graphs node by node; use several devices through one handle (open one
@@ -135,7 +150,8 @@ extern "C" {
     X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
     X(BUSY, "busy", "a result whose call has not finished")                                                  \
     X(CONTEXT, "context", "no context is current, or the one given cannot be used")                          \
-    X(VARIABLE, "variable", "the program has no such variable")
+    X(VARIABLE, "variable", "the program has no such variable")                                              \
+    X(FOLDER, "folder", "the cache folder is no directory, or others than its user may change it")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
@@ -167,7 +183,7 @@ typedef struct ptxcu_desc {
     int device;              /* ordinal; for the primary context only */
     int use_current_context; /* 1: the context that is current now, and its device; none is an error */
     void *context;           /* a CUcontext, used with its device instead of these; NULL: none */
-    const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
+    const char *cache_folder; /* compiled programs are kept there: see DISK and TRUST. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
     ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
     void *alloc_user;
@@ -262,7 +278,9 @@ typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_s
 
 /* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
    strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
-   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). */
+   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). Pages are dense, each
+   [kv_heads, page_size, head_dim] or [page_size, kv_heads, head_dim] (transpose dimensions 1 and 2 of the
+   pools). Sequences whose caches are allocated apart: ptxcu_kv_cache_wrap_each. */
 typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
@@ -278,18 +296,20 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor q, out;
     ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
     const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included */
+    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included; zero: all are `length` */
     ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
+    uint32_t max_len;            /* the longest length to plan for; 0: `length`, or max_seq */
     uint32_t window;             /* keys that a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
     float soft_cap;              /* 0: none */
+    uint32_t length;             /* of every sequence, known to the host; 0: see lengths */
+    uint32_t unused;             /* 0 */
 } ptxcu_flash_decode_desc;
 
 /* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
 typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v;           /* f32, f16 or bf16 [tokens, kv_heads, head_dim] */
+    ptxcu_tensor k, v; /* f32, f16 or bf16 [tokens, kv_heads, head_dim]; one may be zero: the other alone */
     const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
@@ -319,7 +339,7 @@ typedef struct ptxcu_flash_prefill_desc {
 typedef struct ptxcu_gemv_matrix {
     ptxcu_tensor weights; /* as below; zero: there is none */
     ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
-    uint32_t format;      /* 0: as the first */
+    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
 } ptxcu_gemv_matrix;
 
@@ -331,7 +351,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
-    uint32_t format;        /* 0: PTXK_Q4_K */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
     float eps;
@@ -375,7 +395,7 @@ typedef struct ptxcu_embed_desc {
     ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
     ptxcu_tensor ids;   /* u32 [tokens] */
     ptxcu_tensor y;     /* [tokens, n] */
-    uint32_t format;    /* PTXK_F32 ... */
+    uint32_t format;    /* of the table: PTXK_Q4_K ... */
     float scale;        /* 0: 1 */
 } ptxcu_embed_desc;
 
@@ -474,7 +494,7 @@ typedef struct ptxcu_sample_desc {
 /* Find a driver, open a device.
    cu: gets a handle to be closed, on error too (to read the error), except that it is NULL without memory
    desc: may be NULL
-   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE. */
+   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER, ARGUMENT. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
@@ -725,6 +745,12 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
    stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* A cache of sequences that are allocated apart: k and v are arrays of `batch` tensors [kv_heads, max_seq,
+   head_dim], all of one shape and with the same strides, which stay the caller's. In the cache they are those
+   of the first sequence, with a stride of 0 to the next. Where one was freed, calls are refused (FREED).
+   Waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                               uint32_t batch, ptxcu_kv_cache *cache);
 /* What create or wrap made. NULL and zero are fine. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #endif
@@ -752,8 +778,12 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #include <windows.h>
 #define PTXCU__CALL __stdcall
 #else
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define PTXCU__CALL
 #endif
@@ -839,6 +869,9 @@ typedef struct ptxcu__block {
     uint64_t serial; /* 0: no tensor may use it any more */
     uint32_t pins;   /* results under way that use it */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
+    /* Of a table of addresses: the tensors that lie there, allocated. Results hold them with the table. */
+    ptxcu_tensor *part;
+    uint32_t parts;
     /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
     const ptxcu_program *zero_for;
     uint64_t zero_at, zero_bytes;
@@ -881,6 +914,7 @@ struct ptxcu {
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
+    uint32_t cleaned;   /* the cache folder was rid of what killed processes have left */
     ptx_alloc_fn alloc;
     void *alloc_user;
     /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
@@ -1054,6 +1088,201 @@ static void ptxcu__unload_library(void *library) {
 #else
     dlclose(library);
 #endif
+}
+
+/* -- files of the cache folder, see TRUST -- */
+
+#ifdef _WIN32
+typedef struct ptxcu__file {
+    HANDLE id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    BY_HANDLE_FILE_INFORMATION i;
+    f->id = CreateFileA(name, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                        FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+    if (f->id == INVALID_HANDLE_VALUE) return 0;
+    if (GetFileType(f->id) == FILE_TYPE_DISK && GetFileInformationByHandle(f->id, &i)
+        && !(i.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT))
+        && i.nNumberOfLinks == 1) {
+        f->bytes = (uint64_t)i.nFileSizeHigh << 32 | i.nFileSizeLow;
+        f->modified = ((uint64_t)i.ftLastWriteTime.dwHighDateTime << 32 | i.ftLastWriteTime.dwLowDateTime)
+                          / 10000000u
+                      - 11644473600u; /* 1601 to 1970 */
+        return 1;
+    }
+    CloseHandle(f->id);
+    return 0;
+}
+
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = CreateFileA(name, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    return f->id != INVALID_HANDLE_VALUE;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    DWORD n = 0;
+    return ReadFile(f->id, to, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    DWORD n = 0;
+    return WriteFile(f->id, from, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return CloseHandle(f->id) != 0; }
+static int ptxcu__file_remove(const char *name) { return DeleteFileA(name) != 0; }
+static int ptxcu__file_rename(const char *from, const char *to) {
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    DWORD attributes = GetFileAttributesA(folder);
+    *missing = attributes == INVALID_FILE_ATTRIBUTES;
+    return !*missing && !(attributes & FILE_ATTRIBUTE_DIRECTORY) ? "is no directory" : NULL;
+}
+
+static uint64_t ptxcu__random(void) {
+    LARGE_INTEGER ticks;
+    QueryPerformanceCounter(&ticks);
+    return (uint64_t)ticks.QuadPart * 0x9e3779b97f4a7c15u ^ (uint64_t)GetCurrentProcessId() << 32;
+}
+
+typedef struct ptxcu__listing {
+    HANDLE id;
+    WIN32_FIND_DATAA found;
+    int more;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    char pattern[600];
+    snprintf(pattern, sizeof pattern, "%s\\ptxgen-*.tmp", folder);
+    l->id = FindFirstFileA(pattern, &l->found);
+    l->more = -1;
+    return l->id != INVALID_HANDLE_VALUE;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    l->more = l->more < 0 || FindNextFileA(l->id, &l->found);
+    return l->more ? l->found.cFileName : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
+#else
+/* glibc declares these for strict C99 under its own names only. */
+#if defined(O_NOFOLLOW) && defined(O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC)
+#elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
+#else
+#define PTXCU__OPEN_FLAGS 0 /* a link can only be the user's or root's own: see ptxcu__folder_fault */
+#endif
+
+typedef struct ptxcu__file {
+    int id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+/* Open a file for reading that can be trusted. 0: there is none. */
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    struct stat s;
+    f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
+    if (f->id < 0) return 0;
+    if (fstat(f->id, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022)
+        && s.st_nlink == 1) {
+        f->bytes = (uint64_t)s.st_size;
+        f->modified = s.st_mtime > 0 ? (uint64_t)s.st_mtime : 0;
+        return 1;
+    }
+    close(f->id);
+    return 0;
+}
+
+/* Make a file that was not there. */
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
+    return f->id >= 0;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    char *p = (char *)to;
+    while (bytes) {
+        ssize_t n = read(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    const char *p = (const char *)from;
+    while (bytes) {
+        ssize_t n = write(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return close(f->id) == 0; }
+static int ptxcu__file_remove(const char *name) { return unlink(name) == 0; }
+static int ptxcu__file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    struct stat s;
+    *missing = stat(folder, &s) != 0;
+    if (*missing) return NULL;
+    if (!S_ISDIR(s.st_mode)) return "is no directory";
+    if (s.st_uid != geteuid() && s.st_uid != 0) return "belongs to another user; take one of this user's own";
+    if ((s.st_mode & 022) && !(s.st_mode & 01000)) /* not sticky */
+        return "can be written by others; take that right away (chmod go-w), or take another folder";
+    return NULL;
+}
+
+/* For a name that nobody has thought of. That it is new is seen to when the file is made. */
+static uint64_t ptxcu__random(void) {
+    uint64_t r = 0;
+    ptxcu__file f;
+    f.id = open("/dev/urandom", O_RDONLY | O_NONBLOCK | PTXCU__OPEN_FLAGS);
+    if (f.id >= 0) {
+        if (!ptxcu__file_read(&f, &r, sizeof r)) r = 0;
+        close(f.id);
+    }
+    return r ^ ((uint64_t)time(NULL) << 32) ^ ((uint64_t)clock() << 16) ^ (uint64_t)getpid();
+}
+
+typedef struct ptxcu__listing {
+    DIR *id;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    l->id = opendir(folder);
+    return l->id != NULL;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    const struct dirent *e = readdir(l->id);
+    return e ? e->d_name : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
+#endif
+
+static ptxcu_code ptxcu__choose_folder(ptxcu *cu, const char *folder) {
+    int missing;
+    const char *fault;
+    size_t length = strlen(folder);
+    if (length >= sizeof cu->cache_folder)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: cache_folder has %llu characters, at most %u are possible: %.60s...",
+                           (unsigned long long)length, (unsigned)sizeof cu->cache_folder - 1, folder);
+    fault = *folder ? ptxcu__folder_fault(folder, &missing) : NULL;
+    if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
+    memcpy(cu->cache_folder, folder, length + 1);
+    return PTXCU_E_NONE;
 }
 
 /* Try one library. The message of the handle grows by a line that says what was wrong with it, and the
@@ -1333,11 +1562,13 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu->first.thread = ptxcu__self();
     /* A tensor that outlives its handle must not fit a later one in the same place. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
-    if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
-        strcpy(cu->cache_folder, d.cache_folder);
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
+    if (d.cache_folder) {
+        code = ptxcu__choose_folder(cu, d.cache_folder);
+        if (code != PTXCU_E_NONE) return code;
+    }
     ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
@@ -1399,8 +1630,10 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
-        for (i = 0; i < cu->block_count; i++)
+        for (i = 0; i < cu->block_count; i++) {
             if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
+            ptxcu__release(cu, cu->blocks[i].part, cu->blocks[i].parts * sizeof(ptxcu_tensor));
+        }
         ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
         ptxcu__leave(cu, pushed, PTXCU_E_NONE);
         ptxcu__release_context(cu);
@@ -1672,6 +1905,22 @@ static ptxcu_code ptxcu__block_new(ptxcu *cu, uint64_t address, uint64_t bytes, 
     return b ? PTXCU_E_NONE : ptxcu__memory(cu, sizeof *b);
 }
 
+/* The first of a block's parts that was freed, or UINT32_MAX. With tables held. */
+static uint32_t ptxcu__freed_part(const ptxcu *cu, const ptxcu__block *b) {
+    uint32_t i;
+    for (i = 0; i < b->parts; i++) {
+        const ptxcu_tensor *t = &b->part[i];
+        if (t->block >= cu->block_count || cu->blocks[t->block].serial != t->serial) return i;
+    }
+    return UINT32_MAX;
+}
+
+static ptxcu_code ptxcu__part_fail(ptxcu *cu, const char *function, const char *name, uint32_t part,
+                                   uint32_t parts) {
+    return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s: %c of sequence %u was freed", function, name,
+                       part < parts / 2 ? 'k' : 'v', (unsigned)(part % (parts / 2)));
+}
+
 /* Whether a tensor can be used, and its block. */
 static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name, const ptxcu_tensor *t,
                                ptxcu__block *block) {
@@ -1814,6 +2063,8 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
    slot stays until that has worked. */
 static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
+    ptxcu_tensor *part = NULL;
+    size_t bytes = 0;
     ptxcu_code code = PTXCU_E_NONE;
     memset(&b, 0, sizeof b);
     ptxcu__lock(&cu->tables);
@@ -1821,8 +2072,15 @@ static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
     ptxcu__unlock(&cu->tables);
     code = ptxcu_free(cu, b);
     ptxcu__lock(&cu->tables);
-    if (code == PTXCU_E_NONE) cu->blocks[index].kind = PTXCU__FREE;
+    if (code == PTXCU_E_NONE) {
+        part = cu->blocks[index].part;
+        bytes = cu->blocks[index].parts * sizeof *part;
+        cu->blocks[index].part = NULL;
+        cu->blocks[index].parts = 0;
+        cu->blocks[index].kind = PTXCU__FREE;
+    }
     ptxcu__unlock(&cu->tables);
+    ptxcu__release(cu, part, bytes);
     return code;
 }
 
@@ -2199,18 +2457,16 @@ static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
 
 #define PTXCU__KEPT_MAX ((size_t)4 << 20)
 #define PTXCU__WAYS 4u /* files that a text may be in */
-/* What a file begins with; the machine code follows. */
+/* What a file begins with; the text follows, then the machine code. */
 typedef struct ptxcu__kept {
     char magic[8];
-    uint64_t check;               /* of the fields behind it and the machine code */
-    uint64_t text[2], text_bytes; /* two hashes of the text, and its length */
-    uint64_t image_bytes;
-    uint64_t written; /* when: the oldest makes room */
+    uint64_t check; /* of the fields behind it and the machine code: against damage */
+    uint64_t text_bytes, image_bytes;
     uint32_t driver, target, capability, unused;
 } ptxcu__kept;
-#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text)
+#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text_bytes)
 
-/* FNV-1a over 8 bytes at a time; `seed` makes a second one of it. */
+/* FNV-1a over 8 bytes at a time */
 static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
     const unsigned char *p = (const unsigned char *)data;
     uint64_t h = 0xcbf29ce484222325u ^ seed, word;
@@ -2230,46 +2486,55 @@ static uint64_t ptxcu__kept_check(const ptxcu__kept *k, const void *image, size_
 
 static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
     memset(k, 0, sizeof *k);
-    memcpy(k->magic, "PTXGEN02", 8);
+    memcpy(k->magic, "PTXGEN03", 8);
     k->text_bytes = strlen(ptx);
-    k->text[0] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0);
-    k->text[1] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0x9e3779b97f4a7c15u);
     k->driver = (uint32_t)cu->info.driver_version;
     k->target = cu->info.target;
     k->capability = cu->capability;
 }
 
 static int ptxcu__kept_same(const ptxcu__kept *a, const ptxcu__kept *b) {
-    return memcmp(a->magic, b->magic, 8) == 0 && a->text[0] == b->text[0] && a->text[1] == b->text[1]
-           && a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
+    return a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
            && a->capability == b->capability;
 }
 
 /* The file of one of the places that a text may have: they lie together, so that a folder for n files has no
    more than n, whatever their number. */
-static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, uint32_t way, char *name, size_t size) {
+static void ptxcu__kept_name(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
-    uint64_t slot = k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->capability << 32;
-    slot = slot % (cu->cache_files / ways) * ways + way % ways;
+    uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
     snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
 }
 
+/* The file goes on with the text. */
+static int ptxcu__kept_has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
+    char part[4096];
+    size_t n;
+    for (; bytes; bytes -= n, ptx += n) {
+        n = bytes < sizeof part ? bytes : sizeof part;
+        if (!ptxcu__file_read(f, part, n) || memcmp(part, ptx, n) != 0) return 0;
+    }
+    return 1;
+}
+
 /* The machine code in a file, if the file is whole and of this text: allocated, or NULL. *age: when it was
-   written, 0 for a file that is missing or damaged. */
-static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes,
-                              uint64_t *age) {
+   written, 0 for a file that is missing, damaged or not to be trusted. */
+static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, const char *ptx,
+                              size_t *bytes, uint64_t *age) {
     ptxcu__kept k;
+    ptxcu__file f;
     void *image = NULL;
-    FILE *f = fopen(name, "rb");
     *age = 0;
-    if (!f) return NULL;
-    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0) {
-        *age = k.written;
-        if (ptxcu__kept_same(&k, want) && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
+    if (!ptxcu__file_open(name, &f)) return NULL;
+    if (f.bytes > sizeof k && f.bytes <= PTXCU__KEPT_MAX && ptxcu__file_read(&f, &k, sizeof k)
+        && memcmp(k.magic, want->magic, sizeof k.magic) == 0 && k.text_bytes < f.bytes - sizeof k
+        && k.image_bytes == f.bytes - sizeof k - k.text_bytes) {
+        *age = f.modified;
+        if (ptxcu__kept_same(&k, want) && ptxcu__kept_has_text(&f, ptx, (size_t)k.text_bytes)) {
             *bytes = (size_t)k.image_bytes;
             image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
             if (image
-                && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
+                && (!ptxcu__file_read(&f, image, *bytes)
                     || ptxcu__kept_check(&k, image, *bytes) != k.check)) {
                 ptxcu__release(cu, image, *bytes);
                 image = NULL;
@@ -2277,59 +2542,90 @@ static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *wa
             }
         }
     }
-    fclose(f);
+    ptxcu__file_close(&f);
     return image;
 }
 
-/* Written beside and renamed: whoever reads sees the old file or the new one. Two that write beside under one
-   name spoil it for each other, which its check tells; so no more names than these are ever left behind. */
-static void ptxcu__kept_write(const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
-    char beside[640];
-    FILE *f;
-    int good;
-    if (!bytes || bytes > PTXCU__KEPT_MAX) return;
+/* The name of a file that is being written: 16 hexadecimal digits. */
+#define PTXCU__BESIDE "ptxgen-"
+static int ptxcu__is_beside(const char *name) {
+    const char *digits = name + sizeof PTXCU__BESIDE - 1;
+    return strncmp(name, PTXCU__BESIDE, sizeof PTXCU__BESIDE - 1) == 0
+           && strspn(digits, "0123456789abcdef") == 16 && strcmp(digits + 16, ".tmp") == 0;
+}
+
+/* Remove what killed processes have left: files of an hour and more that were never renamed. */
+static void ptxcu__folder_clean(const ptxcu *cu) {
+    char path[600];
+    const char *name;
+    ptxcu__listing list;
+    ptxcu__file f;
+    uint64_t now = (uint64_t)time(NULL);
+    if (!ptxcu__listing_open(&list, cu->cache_folder)) return;
+    while ((name = ptxcu__listing_next(&list)) != NULL) {
+        if (!ptxcu__is_beside(name)) continue;
+        snprintf(path, sizeof path, "%s/%.60s", cu->cache_folder, name);
+        if (!ptxcu__file_open(path, &f)) continue;
+        ptxcu__file_close(&f);
+        if (f.modified < now && now - f.modified > 3600) ptxcu__file_remove(path);
+    }
+    ptxcu__listing_close(&list);
+}
+
+/* Written beside and renamed: whoever reads sees the old file or the new one. Replaces the oldest file of its
+   set that can be replaced. */
+static void ptxcu__kept_write(ptxcu *cu, ptxcu__kept *k, const char *ptx, uint64_t hash, const void *image,
+                              size_t bytes, uint64_t *age) {
+    char beside[600], name[600];
+    ptxcu__file f;
+    uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+    int good = 0;
+    if (!bytes || bytes > PTXCU__KEPT_MAX - sizeof *k - k->text_bytes) return;
+    if (!cu->cleaned) ptxcu__folder_clean(cu);
+    cu->cleaned = 1;
     k->image_bytes = bytes;
-    k->written = (uint64_t)time(NULL);
     k->check = ptxcu__kept_check(k, image, bytes);
-#ifdef _WIN32
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)(GetCurrentProcessId() / 4 % 16));
-#else
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)getpid() % 16);
-#endif
-    f = fopen(beside, "wb");
-    if (!f) return;
-    good = fwrite(k, sizeof *k, 1, f) == 1 && fwrite(image, 1, bytes, f) == bytes;
-    if (fclose(f) != 0) good = 0;
-#ifdef _WIN32
-    if (good) remove(name); /* rename does not replace there */
-#endif
-    if (!good || rename(beside, name) != 0) remove(beside);
+    for (i = 0; i < 4 && !good; i++) {
+        snprintf(beside, sizeof beside, "%s/" PTXCU__BESIDE "%016llx.tmp", cu->cache_folder,
+                 (unsigned long long)ptxcu__random());
+        good = ptxcu__file_create(beside, &f);
+    }
+    if (!good) return;
+    good = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
+           && ptxcu__file_write(&f, image, bytes);
+    if (!ptxcu__file_close(&f)) good = 0;
+    for (i = 0; i < ways && good; i++) { /* a directory, say, stays: then the next */
+        for (oldest = way = 0; way < ways; way++)
+            if (age[way] < age[oldest]) oldest = way;
+        ptxcu__kept_name(cu, hash, oldest, name, sizeof name);
+        if (ptxcu__file_rename(beside, name)) return;
+        age[oldest] = UINT64_MAX;
+    }
+    ptxcu__file_remove(beside);
 }
 
 /* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind;
    what is wrong with the text the usual way tells. */
 static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__kept key;
-    char name[600], oldest[600];
+    char name[600];
     void *image, *state = NULL;
     size_t bytes = 0;
-    uint64_t age, least = UINT64_MAX;
+    uint64_t age[PTXCU__WAYS], hash;
     uint32_t way;
-    int loaded = 0;
-    if (!cu->cache_folder[0]) return 0;
+    int loaded = 0, missing;
+    if (!cu->cache_folder[0] || ptxcu__folder_fault(cu->cache_folder, &missing) || missing) return 0;
     ptxcu__kept_key(cu, ptx, &key);
+    if (key.text_bytes > PTXCU__KEPT_MAX - sizeof key) return 0;
+    hash = ptxcu__sum(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
     for (way = 0; way < PTXCU__WAYS && way < cu->cache_files; way++) {
-        ptxcu__kept_name(cu, &key, way, name, sizeof name);
-        image = ptxcu__kept_read(cu, name, &key, &bytes, &age);
+        ptxcu__kept_name(cu, hash, way, name, sizeof name);
+        image = ptxcu__kept_read(cu, name, &key, ptx, &bytes, &age[way]);
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__release(cu, image, bytes);
             if (loaded) return 1;
-            age = 0; /* of this text, and the driver does not take it */
-        }
-        if (age < least) {
-            least = age;
-            strcpy(oldest, name);
+            age[way] = 0; /* of this text, and the driver does not take it */
         }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
@@ -2338,7 +2634,7 @@ static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
             == 0 /* CU_JIT_INPUT_PTX */
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__kept_write(oldest, &key, image, bytes);
+        if (loaded) ptxcu__kept_write(cu, &key, ptx, hash, image, bytes, age);
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* nobody else can: try again */
     return loaded;
@@ -3111,8 +3407,8 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* A call that can be made now. With pin 1 its blocks are held until ptxcu__unpin. */
 static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, gone = UINT32_MAX;
-    int cleared;
+    uint32_t i, j, gone = UINT32_MAX, part = UINT32_MAX, parts = 0;
+    int cleared, hold;
     if (!call) return ptxcu__null(cu, function, "call");
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
@@ -3122,15 +3418,28 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     ptxcu__lock(&cu->tables);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
-        uint32_t b = call->tensor[i].block;
-        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) gone = i;
+        uint32_t b = call->tensor[i].block, freed;
+        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) {
+            gone = i;
+            part = UINT32_MAX;
+        } else if ((freed = ptxcu__freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
+            gone = i;
+            part = freed;
+            parts = cu->blocks[b].parts;
+        }
     }
-    for (i = 0; pin && !cleared && gone == UINT32_MAX && i < call->tensors; i++)
-        if (call->workspace >= call->plan.workspace_bytes) cu->blocks[call->tensor[i].block].pins++;
+    hold = pin && !cleared && gone == UINT32_MAX && call->workspace >= call->plan.workspace_bytes;
+    for (i = 0; hold && i < call->tensors; i++) {
+        ptxcu__block *b = &cu->blocks[call->tensor[i].block];
+        b->pins++;
+        for (j = 0; j < b->parts; j++) cu->blocks[b->part[j].block].pins++;
+    }
     ptxcu__unlock(&cu->tables);
     if (cleared)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
                            call->name);
+    if (part != UINT32_MAX)
+        return ptxcu__part_fail(cu, call->name, call->tensor[gone].name, part, parts);
     if (gone != UINT32_MAX)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name, call->tensor[gone].name);
     if (call->workspace < call->plan.workspace_bytes)
@@ -3336,19 +3645,30 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
+/* Let go of part `part` of a block, or of the block itself (UINT32_MAX). */
+static ptxcu_code ptxcu__unpin_one(ptxcu *cu, uint32_t block, uint32_t part) {
+    ptxcu__block *b;
+    int last;
+    ptxcu__lock(&cu->tables);
+    if (part != UINT32_MAX) block = cu->blocks[block].part[part].block;
+    b = &cu->blocks[block];
+    last = --b->pins == 0 && b->serial == 0;
+    ptxcu__unlock(&cu->tables);
+    return last ? ptxcu__block_free(cu, block) : PTXCU_E_NONE;
+}
+
 /* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
 static ptxcu_code ptxcu__unpin(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
     ptxcu_code code = PTXCU_E_NONE, one;
-    uint32_t i;
+    uint32_t i, j, parts;
     for (i = 0; i < count; i++) {
-        ptxcu__block *b;
-        int last;
         ptxcu__lock(&cu->tables);
-        b = &cu->blocks[blocks[i]];
-        last = --b->pins == 0 && b->serial == 0;
+        parts = cu->blocks[blocks[i]].parts; /* they stay while the block is held */
         ptxcu__unlock(&cu->tables);
-        one = last ? ptxcu__block_free(cu, blocks[i]) : PTXCU_E_NONE;
-        if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+        for (j = 0; j <= parts; j++) {
+            one = ptxcu__unpin_one(cu, blocks[i], j < parts ? j : UINT32_MAX);
+            if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+        }
     }
     return code;
 }
@@ -3519,6 +3839,9 @@ typedef struct ptxcu__check {
     ptxk_message why; /* of the plan or the check that refuses */
     const ptxcu_tensor *seen[PTXCU_CALL_TENSORS];
     uint32_t flags[PTXCU_CALL_TENSORS];
+    /* Of a cache of sequences that are allocated apart: where k and v are among the tensors (v behind k), and
+       the block that knows the others. 0 sequences: there is none. */
+    uint32_t k_at, sequences, addresses_block;
 } ptxcu__check;
 
 static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *name, const void *desc,
@@ -3633,6 +3956,29 @@ static ptxk__span ptxcu__memory_of(const ptxcu_tensor *t, uint32_t flags) {
     return s;
 }
 
+/* The memory of tensor i of a check: of k and v of a cache, that of one sequence. With tables held. */
+static ptxk__span ptxcu__memory_seen(const ptxcu__check *c, uint32_t i, uint32_t sequence) {
+    ptxk__span s = ptxcu__memory_of(c->seen[i], c->flags[i]);
+    const ptxcu__block *b = &c->cu->blocks[c->addresses_block];
+    if (c->sequences && i - c->k_at < 2 && b->parts == 2 * c->sequences)
+        s.at = b->part[(i - c->k_at) * c->sequences + sequence].address;
+    return s;
+}
+
+/* Whether tensor i, which is written, shares memory with j in another way than by being the same. */
+static int ptxcu__overlap(const ptxcu__check *c, uint32_t i, uint32_t j) {
+    int i_each = c->sequences && i - c->k_at < 2, j_each = c->sequences && j - c->k_at < 2;
+    uint32_t m, n;
+    if (i_each && j_each) return 0; /* looked at when the cache was made */
+    for (m = 0; m < (i_each ? c->sequences : 1); m++)
+        for (n = 0; n < (j_each ? c->sequences : 1); n++) {
+            ptxk__span a = ptxcu__memory_seen(c, i, m), b = ptxcu__memory_seen(c, j, n);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            if (c->seen[i]->type != c->seen[j]->type || !ptxk__span_same(&a, &b)) return 1;
+        }
+    return 0;
+}
+
 /* Nothing that is written is read, or written as something else; the workspace counts as written. */
 static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     uint32_t i, j;
@@ -3642,13 +3988,13 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     }
     for (i = 0; i < c->call->tensors; i++)
         for (j = 0; j < c->call->tensors; j++) {
-            ptxk__span a, b;
+            int overlap;
             if (i == j || !(c->flags[i] & PTXCU__WRITTEN) || (j < i && (c->flags[j] & PTXCU__WRITTEN)))
                 continue;
-            a = ptxcu__memory_of(c->seen[i], c->flags[i]);
-            b = ptxcu__memory_of(c->seen[j], c->flags[j]);
-            if (!ptxk__span_meet(&a, &b)) continue;
-            if (c->seen[i]->type == c->seen[j]->type && ptxk__span_same(&a, &b)) continue;
+            ptxcu__lock(&c->cu->tables);
+            overlap = ptxcu__overlap(c, i, j);
+            ptxcu__unlock(&c->cu->tables);
+            if (!overlap) continue;
             c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s, which is written, overlaps %s", c->name,
                                   c->call->tensor[i].name, c->call->tensor[j].name);
             memset(c->call, 0, sizeof *c->call);
@@ -3695,10 +4041,12 @@ static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_t
                      : format == PTXK_BF16 ? PTX_BF16
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
+                              c->name, name, ptxk__name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
-                              "%s: %s: %llu values are no whole number of blocks of format %u", c->name, name,
-                              (unsigned long long)k, (unsigned)format);
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
+                              c->name, name, (unsigned long long)k, ptxk_format_name(format));
     if (plain != PTX_NONE && t->type == (uint32_t)plain)
         ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
     else
@@ -3713,14 +4061,60 @@ static void ptxcu__want_workspace(ptxcu__check *c, const ptxcu_tensor *t) {
 
 /* -- KV caches -- */
 
+/* [kv_heads, max_seq, head_dim] as [batch, ...] with a stride of 0. */
+static ptxcu_tensor ptxcu__in_batch(const ptxcu_tensor *t, uint32_t batch) {
+    ptxcu_tensor four = *t;
+    uint32_t i;
+    for (i = 3; i > 0; i--) four.shape[i] = t->shape[i - 1], four.stride[i] = t->stride[i - 1];
+    four.shape[0] = batch;
+    four.stride[0] = 0;
+    four.rank = 4;
+    four.view = 1;
+    return four;
+}
+
+/* made->addresses, from made->k and made->v or, if there are any, from the parts: k of all sequences, then v.
+   They become the table's. */
+static ptxcu_code ptxcu__cache_addresses(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+                                         ptxcu_kv_cache *made) {
+    const ptxcu_tensor *k = &made->k, *v = &made->v;
+    uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
+    size_t bytes;
+    ptxcu_code code;
+    shape[0] = 2;
+    shape[1] = batch;
+    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses);
+    if (code != PTXCU_E_NONE) return code;
+    bytes = ptxcu_tensor_bytes(&made->addresses);
+    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
+    if (bytes && !addresses) {
+        code = ptxcu__memory(cu, bytes);
+    } else {
+        for (i = 0; i < batch; i++) {
+            addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
+            addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+        }
+        code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
+        ptxcu__release(cu, addresses, bytes);
+    }
+    if (code != PTXCU_E_NONE) {
+        ptxcu_tensor_free(cu, &made->addresses);
+        return code;
+    }
+    ptxcu__lock(&cu->tables);
+    cu->blocks[made->addresses.block].part = part;
+    cu->blocks[made->addresses.block].parts = part ? (uint32_t)(2 * batch) : 0;
+    ptxcu__unlock(&cu->tables);
+    return PTXCU_E_NONE;
+}
+
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
     static const char *const name = "ptxcu_kv_cache_wrap";
     ptxcu_kv_cache made;
     ptxcu__check c;
     ptxcu_call unused;
-    uint64_t shape[2], i, batch, *addresses;
-    size_t bytes;
+    uint32_t i;
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
     code = ptxcu__check_begin(&c, cu, name, cache, &unused);
@@ -3741,7 +4135,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
                              name, ptxcu__shape_text(4, k->stride).s);
     for (i = 0; c.code == PTXCU_E_NONE && i < 4; i++)
-        if (ptxcu__step(k, (uint32_t)i) != ptxcu__step(v, (uint32_t)i))
+        if (ptxcu__step(k, i) != ptxcu__step(v, i))
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: k has strides %s, v has %s; they must be the same",
                                  name, ptxcu__shape_text(4, k->stride).s, ptxcu__shape_text(4, v->stride).s);
     code = ptxcu__check_end(&c);
@@ -3754,27 +4148,65 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
         *cache = made;
         return PTXCU_E_NONE;
     }
-    batch = k->shape[0];
-    shape[0] = 2;
-    shape[1] = batch;
-    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made.addresses);
+    code = ptxcu__cache_addresses(cu, k->shape[0], NULL, &made);
+    if (code == PTXCU_E_NONE) *cache = made;
+    return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                               uint32_t batch, ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap_each", *const dims = "kv_heads, max_seq, head_dim";
+    ptxcu_kv_cache made;
+    ptxcu__check c;
+    ptxcu_call unused;
+    ptxcu_tensor *part;
+    ptxcu_code code;
+    ptxk__span a, b;
+    char which[32], other[32];
+    uint32_t i, j, parts = 2 * batch;
+    size_t bytes = ptxcu_bytes(2 * sizeof *part, batch);
+    if (cache) memset(cache, 0, sizeof *cache);
+    code = ptxcu__check_begin(&c, cu, name, cache, &unused);
     if (code != PTXCU_E_NONE) return code;
-    bytes = ptxcu_tensor_bytes(&made.addresses);
-    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
-    if (bytes && !addresses) {
-        code = ptxcu__memory(cu, bytes);
-    } else {
-        for (i = 0; i < batch; i++) {
-            addresses[i] = k->address + i * k->stride[0] * ptx_type_bytes((ptx_type)k->type);
-            addresses[batch + i] = v->address + i * v->stride[0] * ptx_type_bytes((ptx_type)v->type);
+    if (!k || !v) return ptxcu__null(cu, name, k ? "v" : "k");
+    if (!batch || batch > UINT32_MAX / 2)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: batch is %u, must be 1 to %u", name, (unsigned)batch,
+                           (unsigned)(UINT32_MAX / 2));
+    part = (ptxcu_tensor *)cu->alloc(cu->alloc_user, NULL, 0, bytes);
+    if (!part) return ptxcu__memory(cu, bytes);
+    memcpy(part, k, bytes / 2);
+    memcpy(part + batch, v, bytes / 2);
+    for (i = 0; i < parts && c.code == PTXCU_E_NONE; i++) {
+        const ptxcu_tensor *t = &part[i];
+        snprintf(which, sizeof which, "%c[%u]", i < batch ? 'k' : 'v', (unsigned)(i % batch));
+        unused.tensors = 0;
+        ptxcu__want(&c, which, t, PTXCU__ROWS, i ? PTXCU__OF(part->type & 63) : PTXCU__OF_KV, 16, dims, 3,
+                    i ? part->shape[0] : PTXCU__ANY, i ? part->shape[1] : PTXCU__ANY,
+                    i ? part->shape[2] : PTXCU__ANY, 0);
+        for (j = 0; j < 3 && c.code == PTXCU_E_NONE; j++)
+            if (ptxcu__step(t, j) != ptxcu__step(part, j))
+                c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                     "%s: %s has strides %s, k[0] has %s; they must be the same", name, which,
+                                     ptxcu__shape_text(3, t->stride).s, ptxcu__shape_text(3, part->stride).s);
+        if (c.code == PTXCU_E_NONE) b = ptxcu__memory_of(t, PTXCU__ROWS);
+        for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
+            a = ptxcu__memory_of(&part[j], PTXCU__ROWS);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
         }
-        code = ptxcu_tensor_write(cu, &made.addresses, addresses, bytes, NULL);
-        ptxcu__release(cu, addresses, bytes);
+    }
+    code = c.code;
+    if (code == PTXCU_E_NONE) {
+        memset(&made, 0, sizeof made);
+        made.k = ptxcu__in_batch(part, batch);
+        made.v = ptxcu__in_batch(part + batch, batch);
+        code = ptxcu__cache_addresses(cu, batch, part, &made);
     }
     if (code == PTXCU_E_NONE)
         *cache = made;
     else
-        ptxcu_tensor_free(cu, &made.addresses);
+        ptxcu__release(cu, part, bytes);
     return code;
 }
 
@@ -3818,30 +4250,92 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     return code;
 }
 
-/* Both tensors of a cache, and what says where its sequences lie. */
-static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t flags, uint64_t batch,
-                              uint64_t kv_heads, uint64_t head_dim) {
-    int paged;
+/* Both tensors of a cache, each with flags of its own, and what says where its sequences lie. */
+static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t k_flags,
+                              uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t head_dim) {
+    const ptxcu_tensor *k, *v;
+    ptxcu__block *b;
+    uint32_t i, freed, parts;
+    int paged, same = 1;
     if (c->code != PTXCU_E_NONE) return;
     if (!cache) {
         c->code = ptxcu__null(c->cu, c->name, "cache");
         return;
     }
+    k = &cache->k;
+    v = &cache->v;
     paged = cache->blocks.owner != NULL;
     ptxcu__want_flag(c, "cache->owns", cache->owns, 1);
     ptxcu__want_flag(c, "cache->unused", cache->unused, 0);
-    ptxcu__want(c, "cache->k", &cache->k, flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
+    c->k_at = c->call->tensors;
+    ptxcu__want(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
                 paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
-    ptxcu__want(c, "cache->v", &cache->v, flags | PTXCU__ROWS, PTXCU__OF(cache->k.type), 16,
+    ptxcu__want(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__OF(k->type & 63), 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                cache->k.shape[0], cache->k.shape[1], cache->k.shape[2], head_dim);
-    if (paged)
+                k->shape[0], k->shape[1], k->shape[2], head_dim);
+    for (i = 0; i < 4 && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__step(k, i) != ptxcu__step(v, i))
+            c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                                  "%s: cache->v has strides %s, cache->k has %s; they must be the same",
+                                  c->name, ptxcu__shape_text(4, v->stride).s,
+                                  ptxcu__shape_text(4, k->stride).s);
+    if (paged) {
         ptxcu__want(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
                     "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
-    else
-        ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
-                    2, 2, cache->k.shape[0], 0, 0);
+        return;
+    }
+    ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
+                2, 2, k->shape[0], 0, 0);
+    if (c->code != PTXCU_E_NONE) return;
+    ptxcu__lock(&c->cu->tables);
+    b = &c->cu->blocks[cache->addresses.block];
+    freed = ptxcu__freed_part(c->cu, b);
+    parts = b->parts;
+    if (parts) { /* allocated apart: the first stands for the others */
+        ptxcu_tensor first = ptxcu__in_batch(b->part, parts / 2);
+        same = first.shape[0] == k->shape[0] && first.shape[2] == k->shape[2] && first.type == k->type
+               && first.address == k->address && b->part[parts / 2].address == v->address;
+        for (i = 0; i < 4; i++) same = same && ptxcu__step(&first, i) == ptxcu__step(k, i);
+        c->sequences = parts / 2;
+        c->addresses_block = cache->addresses.block;
+    }
+    ptxcu__unlock(&c->cu->tables);
+    if (freed != UINT32_MAX)
+        c->code = ptxcu__part_fail(c->cu, c->name, "cache->addresses", freed, parts);
+    else if (!same)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
+                              "fields were changed",
+                              c->name);
+}
+
+/* How the pages of a cache are laid out: 1 if the kernels take them so; *rows: [page_size, kv_heads]. */
+static int ptxcu__pages(const ptxcu_tensor *pool, int *rows) {
+    ptxcu_tensor t = *pool;
+    *rows = 0;
+    if (ptxcu__is_dense(&t)) return 1;
+    t.shape[1] = pool->shape[2], t.stride[1] = pool->stride[2];
+    t.shape[2] = pool->shape[1], t.stride[2] = pool->stride[1];
+    *rows = 1;
+    return ptxcu__is_dense(&t);
+}
+
+/* Positions of a cache for each sequence, `most` at most with pages, and the layout of these. */
+static uint64_t ptxcu__cache_rows(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t most,
+                                  int *page_rows) {
+    uint64_t rows = cache->k.shape[2];
+    *page_rows = 0;
+    if (!cache->blocks.owner) return rows;
+    if (!ptxcu__pages(&cache->k, page_rows) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
+        || rows > most)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: cache->k has shape %s and strides %s; pages must be dense, [kv_heads, "
+                              "page_size, head_dim] or [page_size, kv_heads, head_dim], and max_pages * "
+                              "page_size at most %u",
+                              c->name, ptxcu__shape_text(4, cache->k.shape).s,
+                              ptxcu__shape_text(4, cache->k.stride).s, (unsigned)most);
+    return rows;
 }
 
 /* -- flash_decode -- */
@@ -3866,12 +4360,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
-    uint32_t given;
+    uint32_t given, written;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
     q = ptxcu__with_queries(&x->q);
     out = ptxcu__with_queries(&x->out);
     k = ptxcu__with_queries(&x->k);
@@ -3879,9 +4374,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     given = x->k.owner || x->v.owner; /* one without the other is a fault */
     ptxcu__want(&c, "q", &q, PTXCU__DENSE, PTXCU__OF_KV, 16, dims, 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY,
                 PTXCU__ANY);
-    ptxcu__want_cache(&c, x->cache, given ? PTXCU__WRITTEN : 0, q.shape[0], PTXCU__ANY, q.shape[3]);
-    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0,
-                0);
+    written = given ? PTXCU__WRITTEN : 0;
+    ptxcu__want_cache(&c, x->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE | (x->length ? PTXCU__OPTIONAL : 0),
+                PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && x->length && x->lengths.owner)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "flash_decode: lengths is there and length is %u; give one of them",
+                             (unsigned)x->length);
     ptxcu__want(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, dims, 4, q.shape[0],
                 q.shape[1], q.shape[2], q.shape[3]);
     if (given && c.code == PTXCU_E_NONE) {
@@ -3897,15 +4397,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__want_workspace(&c, &x->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = x->cache;
-        int paged = cache->blocks.owner != NULL;
-        uint64_t rows = cache->k.shape[2];
-        if (paged
-            && (!ptxcu__is_dense(&cache->k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
-                || rows > INT32_MAX))
-            c.code =
-                ptxcu__fail(cu, PTXCU_E_SHAPE,
-                            "flash_decode: the pages of cache->k must be dense, and max_pages * page_size "
-                            "below 2^31");
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t rows = ptxcu__cache_rows(&c, cache, INT32_MAX, &page_rows);
+        uint64_t most = x->max_len && x->max_len < rows ? x->max_len : rows;
+        if (c.code == PTXCU_E_NONE && x->length > most)
+            c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_decode: length is %u, must be at most %s, %llu",
+                                 (unsigned)x->length, most < rows ? "max_len" : "max_seq",
+                                 (unsigned long long)most);
         desc.heads = (uint32_t)q.shape[2];
         desc.kv_heads = (uint32_t)cache->k.shape[1];
         desc.head_dim = (uint32_t)q.shape[3];
@@ -3918,10 +4416,11 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         desc.soft_cap = x->soft_cap;
         desc.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         desc.append_type = given ? k.type : 0;
-        desc.flags = x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0;
+        desc.flags = (x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
+                     | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
-        shape.max_len = x->max_len ? x->max_len : shape.max_seq;
+        shape.max_len = x->max_len ? x->max_len : x->length ? x->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
         ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &c.why));
@@ -3940,6 +4439,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_seq = shape.max_seq;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
+        args.length = x->length;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &c.why));
     }
@@ -3955,50 +4455,56 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
     ptxk_kv_scatter_desc desc;
     ptxk_kv_scatter_shape shape;
     ptxk_kv_scatter_args args;
+    const ptxcu_tensor *from; /* k, or v where that is alone */
+    int single;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "kv_scatter", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "k", &x->k, PTXCU__DENSE, PTXCU__OF_KV, 16, "tokens, kv_heads, head_dim", 3, PTXCU__ANY,
-                PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(x->k.type & 63), 16, "tokens, kv_heads, head_dim", 3,
-                x->k.shape[0], x->k.shape[1], x->k.shape[2], 0);
-    ptxcu__want_cache(&c, x->cache, PTXCU__WRITTEN, PTXCU__ANY, x->k.shape[1], x->k.shape[2]);
+    single = !x->k.owner != !x->v.owner;
+    from = x->k.owner ? &x->k : &x->v;
+    ptxcu__want(&c, x->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__OF_KV, 16,
+                "tokens, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+    if (!single)
+        ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(from->type & 63), 16,
+                    "tokens, kv_heads, head_dim", 3, from->shape[0], from->shape[1], from->shape[2], 0);
+    ptxcu__want_cache(&c, x->cache, x->k.owner ? PTXCU__WRITTEN : 0, x->v.owner ? PTXCU__WRITTEN : 0,
+                      PTXCU__ANY, from->shape[1], from->shape[2]);
     ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, x->k.shape[0], 0, 0, 0);
+                "tokens", 1, from->shape[0], 0, 0, 0);
     ptxcu__want(&c, "sequences", &x->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, x->k.shape[0], 0, 0, 0);
+                "tokens", 1, from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = x->cache;
         const ptxcu_tensor *k = &cache->k;
-        int paged = cache->blocks.owner != NULL;
-        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], rows = k->shape[2], last;
-        if (paged
-            && (!ptxcu__is_dense(k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows) || rows > UINT32_MAX))
-            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                                 "kv_scatter: the pages of cache->k must be dense, and "
-                                 "max_pages * page_size below 2^32");
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], last;
+        uint64_t rows = ptxcu__cache_rows(&c, cache, UINT32_MAX, &page_rows);
+        uint64_t k_caches = paged ? k->address : cache->addresses.address;
+        uint64_t v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
         /* What the host names, the host can check; device memory the kernel checks. */
-        last = x->k.shape[0] ? x->k.shape[0] - 1 : 0;
-        if (!x->positions.owner && x->k.shape[0] && last * x->position_step + x->position >= rows)
+        last = from->shape[0] ? from->shape[0] - 1 : 0;
+        if (!x->positions.owner && from->shape[0] && last * x->position_step + x->position >= rows)
             c.code = ptxcu__fail(
                 cu, PTXCU_E_ARGUMENT, "kv_scatter: position is %llu, must be below max_seq, %llu",
                 (unsigned long long)(last * x->position_step + x->position), (unsigned long long)rows);
-        if (!x->sequences.owner && x->k.shape[0] && last * x->sequence_step >= batch)
+        if (!x->sequences.owner && from->shape[0] && last * x->sequence_step >= batch)
             c.code =
                 ptxcu__fail(cu, PTXCU_E_ARGUMENT, "kv_scatter: sequence is %llu, must be below batch, %llu",
                             (unsigned long long)(last * x->sequence_step), (unsigned long long)batch);
-        desc.kv_heads = (uint32_t)x->k.shape[1];
-        desc.head_dim = (uint32_t)x->k.shape[2];
-        desc.source_type = x->k.type;
+        desc.kv_heads = (uint32_t)from->shape[1];
+        desc.head_dim = (uint32_t)from->shape[2];
+        desc.source_type = from->type;
         desc.cache_type = k->type;
         desc.page_size = paged ? (uint32_t)k->shape[2] : 0;
-        shape.tokens = (uint32_t)x->k.shape[0];
+        desc.flags = (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0)
+                     | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
+        shape.tokens = (uint32_t)from->shape[0];
         ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &c.why));
-        args.k = x->k.address;
-        args.v = x->v.address;
-        args.k_caches = paged ? k->address : cache->addresses.address;
-        args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
+        args.k = from->address;
+        args.v = single ? 0 : x->v.address;
+        args.k_caches = from == &x->k ? k_caches : v_caches;
+        args.v_caches = single ? 0 : v_caches;
         args.sequences = x->sequences.address;
         args.positions = x->positions.address;
         args.block_table = cache->blocks.address;
@@ -4146,8 +4652,7 @@ static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, ui
                                             {"more[1].weights", "more[1].bias", "more[1].y"}};
     const ptxcu_tensor *w = i ? &x->more[i - 1].weights : &x->weights;
     const ptxcu_tensor *bias = i ? &x->more[i - 1].bias : &x->bias, *y = i ? &x->more[i - 1].y : &x->y;
-    uint32_t first = x->format ? x->format : (uint32_t)PTXK_Q4_K, format;
-    format = i && x->more[i - 1].format ? x->more[i - 1].format : first;
+    uint32_t format = i ? x->more[i - 1].format : x->format;
     ptxcu__want_weights(c, names[i][0], w, format, k);
     if (x->bias.owner) /* of all matrices or of none */
         ptxcu__want(c, names[i][1], bias, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "n", 1, w->shape[0], 0, 0, 0);

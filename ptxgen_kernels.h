@@ -8,8 +8,10 @@
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16};                 // what is 0 is the default
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8 : 0};
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
+       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -37,6 +39,12 @@
           change every token, such as lengths, are read from device memory, so a captured graph replays with
           the new ones.
 
+   ZERO   What 0 means in a description is the same for all of them. A type or a format: refused; of a tensor
+          that may be left out (append_type, second, third): there is none. A number of things (heads,
+          head_dim, queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in
+          attention, else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision,
+          pairs, method: the first of their list. eps: 0, as it says.
+
    FLASH_DECODE  out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:], g = h *
           kv_heads / heads, over the keys i that query t of sequence b sees; s(x) = soft_cap * tanh(x /
           soft_cap), or x. 1 to 8 queries: the last tokens of the sequence, query t at position p =
@@ -54,7 +62,13 @@
                          and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
+                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
+                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
+     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk, 2^-21
+                         for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by (2.25 d
+                         + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is, above. Beside double,
+                         100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200.
      traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
                          once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
                          heads fill the machine. Where they do not, chunks are as small as gives each
@@ -75,6 +89,7 @@
      no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
                          heads that a block has found it for; nothing is read or appended there
      length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
+     score past f32      infinite, of the sign that it has
      score -inf          that key has weight 0; when all are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
      score NaN           NaN in that head's output
@@ -116,7 +131,9 @@
      score NaN           NaN in that query's output and lse; unseen scores do not matter
      weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
                          that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head
+     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
+                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
+                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
      out in f16          what passes its range becomes infinite
      cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
                          than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
@@ -184,6 +201,7 @@
           the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
           at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
@@ -271,9 +289,9 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
     uint32_t kv_type;     /* what the caches hold: PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
-    uint32_t q_type;      /* of q: the same choice; 0: PTX_F32 */
-    uint32_t out_type;    /* of out: the same choice; 0: PTX_F32 */
-    uint32_t queries;     /* new tokens of each sequence, 1 ... 8; 0: 1 */
+    uint32_t q_type;      /* of q: the same choice */
+    uint32_t out_type;    /* of out: the same choice */
+    uint32_t queries;     /* new tokens of each sequence, 1 ... 8 */
     uint32_t window;      /* keys that a query sees, its own the last; 0: all */
     float soft_cap;       /* scores s become cap * tanh(s / cap); 0: not */
     uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
@@ -284,7 +302,7 @@ typedef struct ptxk_flash_decode_desc {
 /* What a plan is made for. */
 typedef struct ptxk_flash_decode_shape {
     uint32_t batch;    /* sequences, at most 65535; 0: nothing to do, a plan without launches */
-    uint32_t max_len;  /* the longest length to plan for, at most max_seq: steers the number of splits */
+    uint32_t max_len;  /* the longest length to plan for: steers the number of splits; 0: max_seq, the most */
     uint32_t max_seq;  /* positions that a cache holds, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
@@ -356,7 +374,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t out_type;  /* of out: the same choice; 0: type */
+    uint32_t out_type;  /* of out: the same choice */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE */
     uint32_t window;    /* keys farther than that are not seen, at most 2^30; 0: all are */
     uint32_t precision; /* of f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
@@ -391,17 +409,12 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
 } ptxk_flash_prefill_args;
 
-/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. */
-enum {
-    PTXK_Q4_K = 1,
-    PTXK_F32,
-    PTXK_F16,
-    PTXK_BF16,
-    PTXK_Q8_0,
-    PTXK_Q4_0,
-    PTXK_Q5_K,
-    PTXK_Q6_K
-};
+/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. X(format): PTXK_<format>, from 1 on;
+   no ptx_type has such a number. */
+#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+#define PTXK__ENUM(format) PTXK_##format,
+enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
+#undef PTXK__ENUM
 /* Which elements of a head a rotary position turns together: 2 i and 2 i + 1, or i and i + dims / 2. */
 enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 /* Precision of x in a GEMV; flags of a GEMV. */
@@ -421,7 +434,7 @@ typedef struct ptxk_gemv_desc {
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
     uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, 0: none; SwiGLU: of the up matrix, 0: as the first */
+    uint32_t second;      /* format of a second matrix, with SwiGLU of the up matrix; 0: there is none */
     uint32_t third;       /* of a third, 0: none */
 } ptxk_gemv_desc;
 
@@ -516,7 +529,7 @@ typedef struct ptxk_activation_args {
 typedef struct ptxk_rope_desc {
     uint32_t heads;    /* 1 ... 65536 */
     uint32_t head_dim; /* even, to 65536 */
-    uint32_t dims;     /* even, at most head_dim: elements of a head that are turned; 0: all */
+    uint32_t dims;     /* even, at most head_dim: so many elements of a head, from its start, are turned */
     uint32_t pairs;    /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
     uint32_t type;     /* PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_rope_desc;
@@ -690,55 +703,58 @@ typedef struct ptxk_decoder_args {
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
    shapes of known models. What ptxdump prints and what the tests assemble for every target. */
 #define PTXK_EXAMPLES_flash_decode(X)                                                                        \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                               \
-    X("4 heads on 1, d 16, f16", 4, 1, 16, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("7 heads on 1, d 16, bf16", 7, 1, 16, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("16 heads on 2, d 40, f32", 16, 2, 40, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("2 heads on 2, d 40, f16", 2, 2, 40, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("8 heads on 2, d 40, bf16", 8, 2, 40, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("14 heads on 2, d 64, f32", 14, 2, 64, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 64, f16", 8, 1, 64, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("12 heads on 12, d 64, bf16", 12, 12, 64, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                   \
-    X("4 heads on 1, d 96, f32", 4, 1, 96, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("28 heads on 4, d 96, f16", 28, 4, 96, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("64 heads on 8, d 96, bf16", 64, 8, 96, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("32 heads on 8, d 128, f32", 32, 8, 128, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("64 heads on 8, d 128, f32", 64, 8, 128, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("32 heads on 32, d 128, f16", 32, 32, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                   \
-    X("64 heads on 8, d 128, f16", 64, 8, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("28 heads on 4, d 128, bf16", 28, 4, 128, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                   \
-    X("71 heads on 1, d 64, f16", 71, 1, 64, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 192, f32", 8, 1, 192, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("1 head, d 192, f16", 1, 1, 192, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                             \
-    X("4 heads on 1, d 192, bf16", 4, 1, 192, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("7 heads on 1, d 256, f32", 7, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 256, f32", 8, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 256, f16", 8, 1, 256, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("16 heads on 4, d 256, bf16", 16, 4, 256, PTX_BF16, 0.0625f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                \
-    X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                                 \
-    X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                   \
+    X("4 heads on 1, d 16, f16", 4, 1, 16, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("7 heads on 1, d 16, bf16", 7, 1, 16, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("16 heads on 2, d 40, f32", 16, 2, 40, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("2 heads on 2, d 40, f16", 2, 2, 40, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("8 heads on 2, d 40, bf16", 8, 2, 40, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("14 heads on 2, d 64, f32", 14, 2, 64, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 64, f16", 8, 1, 64, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("12 heads on 12, d 64, bf16", 12, 12, 64, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("4 heads on 1, d 96, f32", 4, 1, 96, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("28 heads on 4, d 96, f16", 28, 4, 96, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("64 heads on 8, d 96, bf16", 64, 8, 96, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("32 heads on 8, d 128, f32", 32, 8, 128, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("64 heads on 8, d 128, f32", 64, 8, 128, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("32 heads on 32, d 128, f16", 32, 32, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("64 heads on 8, d 128, f16", 64, 8, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("28 heads on 4, d 128, bf16", 28, 4, 128, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("71 heads on 1, d 64, f16", 71, 1, 64, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 192, f32", 8, 1, 192, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("1 head, d 192, f16", 1, 1, 192, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                 \
+    X("4 heads on 1, d 192, bf16", 4, 1, 192, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("7 heads on 1, d 256, f32", 7, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 256, f32", 8, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 256, f16", 8, 1, 256, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("16 heads on 4, d 256, bf16", 16, 4, 256, PTX_BF16, 0.0625f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)    \
+    X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                     \
+    X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
     X("32 heads on 4, d 128, f16, q and out f16",                                                            \
-      32, 4, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 0, 0, 0.0f, 0, 0, 0)                                      \
+      32, 4, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 0, 0, 0)                                      \
     X("32 heads on 8, d 128, bf16, all bf16, append, pages of 16, lse",                                      \
-      32, 8, 128, PTX_BF16, 0.0f, PTX_BF16, PTX_BF16, 0, 0, 0.0f, 16, PTX_BF16, 1)                           \
+      32, 8, 128, PTX_BF16, 0.0f, PTX_BF16, PTX_BF16, 1, 0, 0.0f, 16, PTX_BF16, 1)                           \
     X("16 heads on 8, d 256, f16, window, cap, append f32",                                                  \
-      16, 8, 256, PTX_F16, 0.0625f, 0, 0, 0, 4096, 50.0f, 0, PTX_F32, 0)                                     \
+      16, 8, 256, PTX_F16, 0.0625f, PTX_F32, PTX_F32, 1, 4096, 50.0f, 0, PTX_F32, 0)                         \
     X("32 heads on 8, d 128, f16, 4 queries, append f16, pages of 64",                                       \
       32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 4, 0, 0.0f, 64, PTX_F16, 0)                               \
     X("8 heads on 1, d 64, bf16, 8 queries, window, lse",                                                    \
-      8, 1, 64, PTX_BF16, 0.0f, 0, PTX_F16, 8, 512, 0.0f, 0, 0, 1)                                           \
+      8, 1, 64, PTX_BF16, 0.0f, PTX_F32, PTX_F16, 8, 512, 0.0f, 0, 0, 1)                                     \
     X("8 heads on 1, d 136, bf16, 2 queries, append f32, pages of 16",                                       \
-      8, 1, 136, PTX_BF16, 0.0f, 0, 0, 2, 0, 0.0f, 16, PTX_F32, 0)                                           \
-    X("4 heads on 2, d 32, f16, 8 queries, cap", 4, 2, 32, PTX_F16, 0.0f, 0, 0, 8, 0, 30.0f, 0, 0, 0)        \
+      8, 1, 136, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 2, 0, 0.0f, 16, PTX_F32, 0)                               \
+    X("4 heads on 2, d 32, f16, 8 queries, cap",                                                             \
+      4, 2, 32, PTX_F16, 0.0f, PTX_F32, PTX_F32, 8, 0, 30.0f, 0, 0, 0)                                       \
     X("8 heads on 2, d 128, f32, 2 queries, append f16, pages of 32, window, cap, lse",                      \
       8, 2, 128, PTX_F32, 0.0f, PTX_BF16, PTX_BF16, 2, 1024, 30.0f, 32, PTX_F16, 1)                          \
-    X("8 heads on 1, d 256, f32, append f32", 8, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, PTX_F32, 0)     \
-    X("32 heads on 4, d 128, f16, scalar", 32, 4, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 2)             \
+    X("8 heads on 1, d 256, f32, append f32",                                                                \
+      8, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, PTX_F32, 0)                                 \
+    X("32 heads on 4, d 128, f16, scalar",                                                                   \
+      32, 4, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 2)                                      \
     X("8 heads on 1, d 256, bf16, 4 queries, append f16, pages of 16, scalar",                               \
-      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, 0, 4, 300, 0.0f, 16, PTX_F16, 3)                                   \
+      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, PTX_F32, 4, 300, 0.0f, 16, PTX_F16, 3)                             \
     X("32 heads on 8, d 128, f16, all f16, append, pages of 16, rows first",                                 \
-      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 0, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)
+      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)
 
 #define PTXK_EXAMPLES_kv_scatter(X)                                                                          \
     X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
@@ -755,22 +771,23 @@ typedef struct ptxk_decoder_args {
     X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)
 
 #define PTXK_EXAMPLES_flash_prefill(X)                                                                       \
-    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, 0, 1, 0, 0, 0, 0)                            \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0, 0, 0, 0, 0, 0)                                    \
-    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, 0, 3, 0, 0, 0, 0)                     \
-    X("16 heads on 8, d 256, bf16, causal, window, cap", 16, 8, 256, PTX_BF16, 0, 1, 4096, 0, 0.0625f, 50.0f)\
+    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                      \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0)                              \
+    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0)              \
+    X("16 heads on 8, d 256, bf16, causal, window, cap",                                                     \
+      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f)                                            \
     X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                       \
-    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, 0, 2, 100, 0, 0, 0)                       \
+    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0)                 \
     X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0)               \
-    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, 0, 1, 4096, 0, 0, 0)            \
-    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, 0, 1, 0, 0, 0, 0)                              \
+    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0)      \
+    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0)                        \
     X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0)         \
-    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, 0, 3, 512, 0, 0, 0)                           \
-    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, 0, 0, 0, 0, 0, 30.0f)                                \
+    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0)                     \
+    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f)                          \
     X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0)           \
-    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, 0, 1, 0, 0, 0, 0)                                   \
-    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, 0, 1, 0, 0, 0, 0)                              \
-    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, 0, 1, 0, 0, 0, 0)
+    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                             \
+    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0)                       \
+    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)
 
 #define PTXK_EXAMPLES_gemv(X)                                                                                \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -810,10 +827,10 @@ typedef struct ptxk_decoder_args {
     X("Q, K and V with bias", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_BIAS, PTXK_Q4_K, PTXK_Q6_K)            \
     X("Q, K and V, 4 columns", PTXK_Q5_K, 4, 0, PTX_F16, 3, PTXK_Q8_0, PTXK_Q4_0)                            \
     X("Q, K and V, bf16", PTXK_BF16, 1, 0, PTX_F32, 3, PTXK_BF16, PTXK_F32)                                  \
-    X("SwiGLU, Q4_K", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_SWIGLU, 0, 0)                                  \
-    X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, 0, 0)                         \
+    X("SwiGLU, Q4_K", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                          \
+    X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                 \
     X("SwiGLU, Q6_K and Q4_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F16, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)      \
-    X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, 0, 0)
+    X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, PTXK_F16, 0)
 
 #define PTXK_EXAMPLES_norm(X)                                                                                \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
@@ -840,8 +857,8 @@ typedef struct ptxk_decoder_args {
     X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)
 
 #define PTXK_EXAMPLES_rope(X)                                                                                \
-    X("32 heads, d 128, neox, f32", 32, 128, 0, PTXK_ROPE_NEOX, PTX_F32)                                     \
-    X("8 heads, d 128, interleaved, f16", 8, 128, 0, PTXK_ROPE_INTERLEAVED, PTX_F16)                         \
+    X("32 heads, d 128, neox, f32", 32, 128, 128, PTXK_ROPE_NEOX, PTX_F32)                                   \
+    X("8 heads, d 128, interleaved, f16", 8, 128, 128, PTXK_ROPE_INTERLEAVED, PTX_F16)                       \
     X("3 heads, d 80, 32 of them, neox, bf16", 3, 80, 32, PTXK_ROPE_NEOX, PTX_BF16)                          \
     X("14 heads, d 40, 20 of them, interleaved, f32", 14, 40, 20, PTXK_ROPE_INTERLEAVED, PTX_F32)
 
@@ -960,6 +977,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 /* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks.
    */
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
+/* "PTXK_Q4_K" ...; "?" for a number that is no format. */
+PTXGEN_API const char *ptxk_format_name(uint32_t format);
 
 /* -- norm -- */
 
@@ -1137,6 +1156,45 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
         va_end(list);
     }
     return code;
+}
+
+PTXGEN_API const char *ptxk_format_name(uint32_t format) {
+#define PTXK__NAME(format) "PTXK_" #format,
+    static const char *const names[] = {"?", PTXK_FORMATS(PTXK__NAME)};
+#undef PTXK__NAME
+    return names[format < PTXK__FORMAT_COUNT ? format : 0];
+}
+
+/* What a field for a type or a format holds, as a caller writes it: PTX_U8, PTXK_Q8_0, else its number. */
+typedef struct ptxk__name {
+    char s[24];
+} ptxk__name;
+static ptxk__name ptxk__name_of(uint32_t x) {
+    ptxk__name name;
+    const char *type = ptx_type_name((ptx_type)x);
+    size_t i;
+    if (x && x < PTXK__FORMAT_COUNT) (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
+    else if (!x || *type == '?') (void)snprintf(name.s, sizeof name.s, "%u", x);
+    else (void)snprintf(name.s, sizeof name.s, "PTX_%s", type);
+    for (i = 0; name.s[i]; i++)
+        if (name.s[i] >= 'a' && name.s[i] <= 'z') name.s[i] = (char)(name.s[i] - 'a' + 'A');
+    return name;
+}
+
+static uint32_t ptxk__kv_bytes(uint32_t type) {
+    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
+}
+
+static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
+                        ptxk__name_of(type).s);
+}
+
+static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+    return ptxk__refuse(why, PTX_E_DESC,
+                        "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
+                        op, field, ptxk__name_of(format).s);
 }
 
 /* a * b, or 0 in *fits when that passes 64 bits. */
@@ -1418,10 +1476,6 @@ typedef struct ptxk__flash {
     float bias, slack; /* weights are kept below 2^(bias + slack), the largest between 2^bias and that */
 } ptxk__flash;
 
-static uint32_t ptxk__kv_bytes(uint32_t type) {
-    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
-}
-
 /* Shapes of the variant for tensor cores: 16-bit caches, sm_80 and up. */
 static void ptxk__flash_mma(ptxk__flash *f) {
     uint32_t padded = (f->d + 15) / 16 * 16, room;
@@ -1466,21 +1520,18 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
                             "flash_decode: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
     types[0] = d->kv_type;
-    types[1] = d->q_type ? d->q_type : (uint32_t)PTX_F32;
-    types[2] = d->out_type ? d->out_type : (uint32_t)PTX_F32;
+    types[1] = d->q_type;
+    types[2] = d->out_type;
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
     for (i = 0; i < 4; i++)
-        if (!ptxk__kv_bytes(types[i]))
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "flash_decode: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16", names[i],
-                                types[i]);
+        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: scale is %g, must be from -1e30 to 1e30 (0: default)",
                             (double)d->scale);
-    if (d->queries > PTXK__QUERIES)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: queries is %u, must be 1 to %u (0: 1)",
-                            d->queries, PTXK__QUERIES);
+    if (!d->queries || d->queries > PTXK__QUERIES)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: queries is %u, must be 1 to %u", d->queries,
+                            PTXK__QUERIES);
     if (d->window > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: window is %u, must be at most 2147483647 (0: none)", d->window);
@@ -1510,7 +1561,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
-    f->queries = d->queries ? d->queries : 1;
+    f->queries = d->queries;
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
@@ -1656,7 +1707,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
-    uint32_t keys, splits, size, cluster = 1;
+    uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
@@ -1678,6 +1729,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     if (shape->cluster > PTXK__CLUSTER || (f.cluster > 1 && f.cluster > shape->cluster))
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
+    longest = shape->max_len ? shape->max_len : shape->max_seq;
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
@@ -1690,7 +1742,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                             "caches pass 2^64 bytes",
                             shape->batch, f.kv_heads, shape->max_seq, f.d);
     }
-    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, shape->max_len);
+    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, longest);
 
     /* Eight blocks for each multiprocessor, two waves of what fits at once, so that the end of a launch is
        short even when lengths differ; chunks of `frugal` keys and more. Where that leaves multiprocessors
@@ -1706,7 +1758,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
        keys, would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one
        cluster, and 140 of 300 multiprocessors be at rest: a size that gives any of them over an eighth
        more keys is passed over. */
-    keys = ptxk__flash_keys_of(&f, shape->max_len);
+    keys = ptxk__flash_keys_of(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
     most = keys / f.frugal; /* chunks of no fewer */
@@ -1852,11 +1904,8 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
     f->source_bytes = ptxk__kv_bytes(d->source_type);
     f->cache_bytes = ptxk__kv_bytes(d->cache_type);
-    if (!f->source_bytes || !f->cache_bytes)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "kv_scatter: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16",
-                            f->source_bytes ? "cache_type" : "source_type",
-                            f->source_bytes ? d->cache_type : d->source_type);
+    if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
+    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
@@ -2018,10 +2067,9 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
     f->bytes = ptxk__kv_bytes(d->type);
-    f->out_bytes = ptxk__kv_bytes(d->out_type ? d->out_type : d->type);
-    if (!f->bytes || !f->out_bytes)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16",
-                            f->bytes ? "out_type" : "type", f->bytes ? d->out_type : d->type);
+    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
     if (d->flags > 3)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL and _LSE", d->flags);
@@ -2040,7 +2088,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             (double)d->soft_cap);
 
     f->type = (ptx_type)d->type;
-    f->out = (ptx_type)(d->out_type ? d->out_type : d->type);
+    f->out = (ptx_type)d->out_type;
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
@@ -2439,8 +2487,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
     if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %u, must be PTX_F32 or PTX_F16",
-                            d->output_type);
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %s, must be PTX_F32 or PTX_F16",
+                            ptxk__name_of(d->output_type).s);
     if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
@@ -2451,28 +2499,23 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    if (d->flags & PTXK_GEMV_SWIGLU && !format[1]) format[1] = format[0];
-    f->matrices = format[2] ? 3 : format[1] ? 2 : 1;
+    f->matrices = format[2] ? 3 : format[1] || d->flags & PTXK_GEMV_SWIGLU ? 2 : 1;
     f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %u, must be 0 with PTXK_GEMV_SWIGLU", format[2]);
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %s, must be 0 with PTXK_GEMV_SWIGLU",
+                            ptxk__name_of(format[2]).s);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs", d->flags,
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
-        if (!b && i)
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: %s is %u, must be 0 or a format, PTXK_F32 ...",
-                                names[i], format[i]);
-        if (!b)
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: format is %u, must be PTXK_F32, PTXK_Q4_K ...",
-                                format[i]);
+        if (!b) return ptxk__refuse_format("gemv", names[i], format[i], why);
         f->rows[i].block = b;
         if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
             return ptxk__refuse(why, PTX_E_DESC,
-                                "gemv: %s is %u, must be quantised as format is, or both plain numbers",
-                                names[i], format[i]);
+                                "gemv: %s is %s and format is %s: both must be quantised, or both plain",
+                                names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
     }
     f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
@@ -2696,12 +2739,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 }
 
 /* -- operations on rows -- */
-
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
-    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
-                        type);
-}
 
 static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
                               ptxk_message *why) {
@@ -2984,8 +3021,8 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
         return code;
     if (d->head_dim % 2)
         return ptxk__refuse(why, PTX_E_DESC, "rope: head_dim is %u, must be even", d->head_dim);
-    if (d->dims % 2 || d->dims > d->head_dim)
-        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even and at most head_dim, %u",
+    if (!d->dims || d->dims % 2 || d->dims > d->head_dim)
+        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even, from 2 to head_dim, %u",
                             d->dims, d->head_dim);
     if (d->pairs > PTXK_ROPE_NEOX)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -2993,7 +3030,7 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     f->type = (ptx_type)d->type;
     f->heads = d->heads;
     f->d = d->head_dim;
-    f->half = (d->dims ? d->dims : d->head_dim) / 2;
+    f->half = d->dims / 2;
     f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
     f->bytes = ptxk__kv_bytes(d->type);
     f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
@@ -3136,18 +3173,14 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
     f->format = ptxk__eight_of(d->format);
-    if (!f->format)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "embed: format is %u, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K "
-                            "or _Q6_K",
-                            d->format);
+    if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
     if (d->n % f->format->block)
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
-                            d->n, f->format->block, f->format->name);
+                            d->n, f->format->block, ptxk_format_name(d->format));
     f->n = d->n;
     for (f->each = f->format->block > 1
                        ? 8
@@ -3495,12 +3528,12 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
                                  uint32_t columns, ptxk_message *why) {
     const ptxk__eight *e = ptxk__eight_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %u, not one of the description's",
-                            name, m->format);
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
+                            name, ptxk__name_of(m->format).s);
     if (columns % e->block)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            e->block, e->name);
+                            e->block, ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
@@ -5226,14 +5259,18 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
 }
 
 /* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. The second term of
-   f16 is 2^12 times what the first leaves, at most 2^3: as much more of the range below. */
+   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
+   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
+   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
+   at most 2^3: as much more of the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n,
-             i, e, h, j, pass, count, vecs, steps = (f->d + 15) / 16, term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], words[8][3][4], back[2], most, up, size[8], to,
+    int32_t goal = f->type == PTX_F16 ? 14 : -9;
+    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+             steps = (f->d + 15) / 16, term_bytes;
+    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
@@ -5259,16 +5296,22 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
         size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
         size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32(goal ? 254 : 253)); /* `up` must not be 0 */
-        up = ptx_sub(k, ptx_u32(254 + goal), size[n]);
+        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
-            x[n][e] = ptx_mul(k, x[n][e], up);
+            p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
+            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            x[n][e] = ptx_mul(k, x[n][e], up);
+            here = ptx_abs(k, x[n][e]);
+            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
+            p = ptx_and(k, p, here);
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, x[n], words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
@@ -5279,7 +5322,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
                 x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
             }
         }
-        size[n] = ptx_sub(k, size[n], ptx_u32(goal));
+        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
+                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));

@@ -96,6 +96,8 @@ int main(int argc, char **argv) {
            seed);
 
     /* The plan: everything about the launches follows from the sizes. */
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.queries = 1;
     shape.batch = batch;
     shape.max_len = longest;
     shape.max_seq = longest ? longest : 1;

@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     memset(&desc, 0, sizeof desc);
     desc.heads = 4, desc.kv_heads = 2, desc.head_dim = 128;
     if (!parse_command_line(&line, argc, argv)) return 2;
-    desc.type = types[type];
+    desc.type = desc.out_type = types[type];
     desc.flags = causal ? PTXK_PREFILL_CAUSAL : 0;
     d = desc.head_dim;
     memset(&shape, 0, sizeof shape);

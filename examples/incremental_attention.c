@@ -194,7 +194,8 @@ int main(int argc, char **argv) {
                                options, sizeof options / sizeof *options,
                                NULL,    NULL,
                                0};
-    const ptxk_flash_decode_desc form = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0};
+    const ptxk_flash_decode_desc form = {HEADS,   KV_HEADS, DIM, PTX_F16, 0, PTX_F32,
+                                         PTX_F32, 1,        0,   0,       0, 0,       0};
     ptxcu_flash_decode_desc attention;
     ptxcu_kv_scatter_desc scatter;
     ptxcu_kv_cache cache;

@@ -85,7 +85,7 @@ static problem problem_of(const ptxk_flash_decode_desc *desc, uint32_t max_seq, 
     p.q_format = format_of(desc->q_type);
     p.out_format = format_of(desc->out_type);
     p.fresh_format = format_of(desc->append_type);
-    p.queries = desc->queries ? desc->queries : 1;
+    p.queries = desc->queries;
     p.shape.batch = batch;
     p.shape.max_seq = max_seq;
     p.shape.sm_count = 132;
@@ -141,6 +141,8 @@ static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t 
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
     desc.kv_type = kv_type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.queries = 1;
     return desc;
 }
 

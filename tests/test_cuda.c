@@ -10,8 +10,11 @@
 #include "../ptxgen_cuda.h"
 #include "cudatest.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utime.h>
 
 /* ---- what is run ---- */
 
@@ -705,6 +708,9 @@ static void damage(const char *name, long at, int cut) {
     fclose(f);
 }
 
+/* What a file of the cache begins with, and two of its fields. */
+enum { HEAD = 48, TEXT_BYTES = 16, IMAGE_BYTES = 24 };
+
 /* Every byte of what a file begins with, and one of each part of the machine code, is changed; the file is
    cut after each number of bytes up to there; it is empty, too long, a folder, and not to be read. Ignored
    each time, and replaced where that is possible. */
@@ -722,7 +728,7 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
     fclose(f);
     CHECK(n > 200 && n < sizeof whole);
     for (step = 0; step < 2; step++)
-        for (i = 0; i < n; i += i < 88 ? 1 : (n - 88) / 7) {
+        for (i = 0; i < n; i += i < HEAD ? 1 : (n - HEAD) / 7) {
             f = fopen(name, "wb");
             whole[i] ^= 0x10;
             fwrite(whole, 1, step ? i : n, f);
@@ -730,11 +736,11 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
             fclose(f);
             tried++;
             if (load_with_folder(library, folder, 1, 256) != 1) wrong++;
-            f = fopen(name, "rb"); /* the same again, but for the time */
-            if (fread(now, 1, sizeof now, f) != n || memcmp(now + 80, whole + 80, n - 80)) wrong++;
+            f = fopen(name, "rb"); /* the same again */
+            if (fread(now, 1, sizeof now, f) != n || memcmp(now, whole, n)) wrong++;
             fclose(f);
         }
-    CHECK(tried > 180 && wrong == 0);
+    CHECK(tried > 2 * HEAD + 10 && wrong == 0);
     f = fopen(name, "ab");
     fputc(0, f);
     fclose(f);
@@ -754,33 +760,34 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
     }
 }
 
+/* Written so many seconds ago. */
+static void age_file(const char *name, long seconds) {
+    struct utimbuf times;
+    times.actime = times.modtime = time(NULL) - seconds;
+    CHECK(utime(name, &times) == 0);
+}
+
+static long file_age(const char *name) {
+    struct stat s;
+    if (!CHECK(lstat(name, &s) == 0)) return 0;
+    return (long)(time(NULL) - s.st_mtime);
+}
+
 /* Eight programs in a folder of four files: it never has more, and a new one takes the oldest's place. */
 static void test_disk_oldest(const char *library, const char *folder) {
     char name[400];
-    FILE *f;
-    uint64_t stamp;
     uint32_t i;
     CHECK(mkdir(folder, 0700) == 0);
     for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 1);
     for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 0); /* all four fit */
-    for (i = 0; i < 4; i++) { /* written one after the other, by their stamps: the third is the oldest */
+    for (i = 0; i < 4; i++) { /* written one after the other, the third first */
         snprintf(name, sizeof name, "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
-        f = fopen(name, "r+b");
-        CHECK(f != NULL);
-        if (!f) continue;
-        stamp = i == 2 ? 1000 : 2000 + i;
-        fseek(f, 48, SEEK_SET);
-        fwrite(&stamp, 8, 1, f);
-        fclose(f);
+        age_file(name, i == 2 ? 2000 : 1000);
     }
     CHECK(load_with_folder(library, folder, 4, 256) == 1);
-    f = fopen(name, "rb"); /* the fourth is as it was */
-    CHECK(f && fseek(f, 48, SEEK_SET) == 0 && fread(&stamp, 8, 1, f) == 1 && stamp == 2003);
-    if (f) fclose(f);
+    CHECK(file_age(name) > 900); /* the fourth is as it was */
     name[strlen(name) - 7] = '2';
-    f = fopen(name, "rb");
-    CHECK(f && fseek(f, 48, SEEK_SET) == 0 && fread(&stamp, 8, 1, f) == 1 && stamp > 2003);
-    if (f) fclose(f);
+    CHECK(file_age(name) < 900);
     CHECK(load_with_folder(library, folder, 4, 256) == 0);
     for (i = 5; i < 9; i++) CHECK(load_with_folder(library, folder, 4, 32 * i) >= 0);
     for (i = 0; i < 4; i++) {
@@ -790,8 +797,205 @@ static void test_disk_oldest(const char *library, const char *folder) {
     CHECK(rmdir(folder) == 0); /* no fifth */
 }
 
+/* A file with these bytes, as fopen makes it. */
+static void write_file(const char *name, const void *bytes, size_t n) {
+    FILE *f = fopen(name, "wb");
+    if (!CHECK(f != NULL)) return;
+    CHECK(fwrite(bytes, 1, n, f) == n);
+    fclose(f);
+}
+
+static size_t read_whole(const char *name, void *bytes, size_t most) {
+    FILE *f = fopen(name, "rb");
+    size_t n;
+    if (!CHECK(f != NULL)) return 0;
+    n = fread(bytes, 1, most, f);
+    fclose(f);
+    return n;
+}
+
+static int is_regular(const char *name) {
+    struct stat s;
+    return lstat(name, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+/* What somebody else may have put into a folder of one file: never used, never written through, replaced. */
+static void test_disk_planted(const char *library, const char *folder, const char *outside) {
+    static unsigned char whole[1 << 20], now[1 << 20];
+    static const char precious[] = "a file of somebody else";
+    char name[400], other[440];
+    size_t n, i;
+    snprintf(name, sizeof name, "%s/ptxgen-000000.cubin", folder);
+    snprintf(other, sizeof other, "%s/other", outside);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    n = read_whole(name, whole, sizeof whole);
+    CHECK(n > HEAD + 100 && n < sizeof whole);
+
+    CHECK(chmod(name, 0620) == 0); /* others may write it */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(chmod(name, 0602) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(chmod(name, 0644) == 0); /* or read it */
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    if (geteuid() == 0) { /* whole and right, of another user */
+        CHECK(chown(name, 12345, 12345) == 0);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+        CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    } else {
+        printf("skip: only root can make files of another user\n");
+    }
+    CHECK(link(name, other) == 0); /* has a second name */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(read_whole(other, now, sizeof now) == n && memcmp(now, whole, n) == 0); /* not written through it */
+
+    /* a link to a file that would do, then to one that must stay */
+    CHECK(remove(name) == 0 && symlink(other, name) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && is_regular(name));
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    write_file(other, precious, sizeof precious);
+    CHECK(remove(name) == 0 && symlink(other, name) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && is_regular(name));
+    for (i = 0; i < 16; i++) { /* what is guessed of names that are written first */
+        char guess[420];
+        snprintf(guess, sizeof guess, "%s.%u.tmp", name, (unsigned)i);
+        CHECK(symlink(other, guess) == 0);
+    }
+    CHECK(load_with_folder(library, folder, 1, 128) == 1);
+    for (i = 0; i < 16; i++) {
+        char guess[420];
+        snprintf(guess, sizeof guess, "%s.%u.tmp", name, (unsigned)i);
+        CHECK(remove(guess) == 0);
+    }
+    CHECK(read_whole(other, now, sizeof now) == sizeof precious);
+    CHECK(memcmp(now, precious, sizeof precious) == 0);
+
+    CHECK(remove(name) == 0 && mkfifo(name, 0600) == 0); /* does not wait for a writer */
+    alarm(60);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    alarm(0);
+    CHECK(is_regular(name));
+
+    /* another text under this one's name, in a file that is right in itself: its machine code is not run */
+    whole[HEAD + 60] ^= 1;
+    write_file(name, whole, n);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    whole[HEAD + 60] ^= 1;
+    for (i = 0; i < 4; i++) { /* lengths that do not add up, or pass 2^64 together */
+        static const uint64_t huge[4] = {UINT64_MAX, UINT64_MAX - HEAD, (uint64_t)1 << 63, (uint64_t)1 << 32};
+        uint64_t rest = (uint64_t)n - HEAD - huge[i];
+        memcpy(now, whole, n);
+        memcpy(now + TEXT_BYTES, &huge[i], 8);
+        memcpy(now + IMAGE_BYTES, &rest, 8);
+        write_file(name, now, n);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+        memcpy(now, whole, n);
+        memcpy(now + IMAGE_BYTES, &huge[i], 8);
+        write_file(name, now, n);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    }
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(remove(name) == 0 && remove(other) == 0);
+}
+
+/* A set of four files: all of them said to be of the end of time; directories among them. */
+static void test_disk_sets(const char *library, const char *folder) {
+    static unsigned char ones[200];
+    char name[4][400], left[400];
+    DIR *d;
+    const struct dirent *e;
+    int i, entries = 0;
+    memset(ones, 0xff, sizeof ones);
+    memcpy(ones, "PTXGEN02", 8);
+    for (i = 0; i < 4; i++) {
+        snprintf(name[i], sizeof name[i], "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
+        ones[7] = (unsigned char)('2' + i % 2);
+        write_file(name[i], ones, sizeof ones);
+        age_file(name[i], -1000000000); /* of the future */
+    }
+    CHECK(load_with_folder(library, folder, 4, 256) == 1 && load_with_folder(library, folder, 4, 256) == 0);
+    for (i = 0; i < 4; i++) CHECK(remove(name[i]) == 0);
+    for (i = 0; i < 4; i++)
+        if (i != 2) CHECK(mkdir(name[i], 0700) == 0);
+    CHECK(load_with_folder(library, folder, 4, 256) == 1 && load_with_folder(library, folder, 4, 256) == 0);
+    CHECK(is_regular(name[2]) && remove(name[2]) == 0 && mkdir(name[2], 0700) == 0);
+    CHECK(load_with_folder(library, folder, 4, 256) == 1); /* no place at all, and nothing is left behind */
+    d = opendir(folder);
+    while (d && (e = readdir(d)) != NULL) entries += e->d_name[0] != '.';
+    if (d) closedir(d);
+    CHECK(entries == 4);
+    for (i = 0; i < 4; i++) CHECK(rmdir(name[i]) == 0);
+
+    /* half written files: an hour old; new; under another name; a link */
+    snprintf(name[0], sizeof name[0], "%s/ptxgen-0123456789abcdef.tmp", folder);
+    snprintf(name[1], sizeof name[1], "%s/ptxgen-0123456789abcde0.tmp", folder);
+    snprintf(name[2], sizeof name[2], "%s/ptxgen-0123456789abcdeg.tmp", folder);
+    snprintf(name[3], sizeof name[3], "%s/ptxgen-0123456789abcde1.tmp", folder);
+    for (i = 0; i < 3; i++) write_file(name[i], ones, sizeof ones);
+    CHECK(symlink(name[2], name[3]) == 0);
+    age_file(name[0], 3700);
+    age_file(name[2], 3700);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    CHECK(access(name[0], F_OK) != 0 && access(name[1], F_OK) == 0 && access(name[2], F_OK) == 0);
+    for (i = 1; i < 4; i++) CHECK(remove(name[i]) == 0);
+    snprintf(left, sizeof left, "%s/ptxgen-000000.cubin", folder);
+    CHECK(remove(left) == 0);
+}
+
+/* Folders that cannot be trusted, and paths that are too long. */
+static void test_disk_folders(const char *library, const char *folder) {
+    char name[700];
+    ptxcu_desc d = describe(library, NULL);
+    ptxcu *cu = NULL;
+    d.cache_folder = folder;
+    CHECK(chmod(folder, 0720) == 0);
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, "can be written by others; take that right away");
+    ptxcu_close(cu);
+    CHECK(chmod(folder, 0702) == 0);
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, folder);
+    ptxcu_close(cu);
+    CHECK(chmod(folder, 01777) == 0); /* as /tmp */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(chmod(folder, 0755) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    WORKS(cu, ptxcu_open(&cu, &d)); /* spoilt afterwards: not used */
+    if (cu) {
+        ptx_module *m = ptx_module_new(NULL);
+        ptxcu_program *p;
+        uint64_t linked = calls("cuLinkCreate_v2");
+        emit_saxpy(m, 256);
+        CHECK(chmod(folder, 0777) == 0);
+        WORKS(cu, ptxcu_load(cu, m, &p));
+        CHECK(calls("cuLinkCreate_v2") == linked);
+        ptx_module_free(m);
+    }
+    ptxcu_close(cu);
+    CHECK(chmod(folder, 0700) == 0);
+    if (geteuid() == 0) {
+        CHECK(chown(folder, 12345, 12345) == 0);
+        EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, "belongs to another user");
+        ptxcu_close(cu);
+        CHECK(chown(folder, 0, 0) == 0);
+    }
+    snprintf(name, sizeof name, "%s/ptxgen-000000.cubin", folder);
+    d.cache_folder = name;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_FOLDER, "is no directory");
+    CHECK(strcmp(ptxcu_error_name(PTXCU_E_FOLDER), "folder") == 0);
+    ptxcu_close(cu);
+    CHECK(remove(name) == 0);
+    memset(name, 'x', sizeof name);
+    name[512] = 0;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_ARGUMENT, "cache_folder has 512 characters, at most 511");
+    ptxcu_close(cu);
+    name[511] = 0; /* fits, and is not there */
+    WORKS(cu, ptxcu_open(&cu, &d));
+    ptxcu_close(cu);
+    d.cache_folder = "";
+    WORKS(cu, ptxcu_open(&cu, &d));
+    ptxcu_close(cu);
+}
+
 static void test_disk(const char *library) {
-    char folder[300], name[400];
+    char folder[300], name[400], outside[400];
     const char *temporary = getenv("TMPDIR");
     ptx_module *m = ptx_module_new(NULL);
     ptxcu_program *p = NULL;
@@ -823,8 +1027,14 @@ static void test_disk(const char *library) {
     ptxcu_close(cu);
     test_disk_bytes(library, folder, name);
     remove(name);
+    snprintf(outside, sizeof outside, "%s.outside", folder);
+    CHECK(mkdir(outside, 0700) == 0);
+    test_disk_planted(library, folder, outside);
+    CHECK(remove(outside) == 0);
+    test_disk_sets(library, folder);
+    test_disk_folders(library, folder);
     CHECK(remove(folder) == 0); /* empty: nothing half written is left */
-    CHECK(load_with_folder(library, folder, 1, 256) == 1); /* a folder that is not there: no error */
+    CHECK(load_with_folder(library, folder, 1, 256) == 0); /* not there: no error, and nothing to link for */
     test_disk_oldest(library, folder);
     ptx_module_free(m);
 }

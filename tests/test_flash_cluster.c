@@ -192,7 +192,9 @@ static void every_cluster_type_and_length(void) {
                 desc.kv_type = types[turn];
                 desc.flags = cluster_flag(size) | (turn == 1 ? PTXK_FLASH_LSE : 0)
                              | (turn == 0 && size == 4 ? PTXK_FLASH_SCALAR : 0);
-                desc.q_type = size == 4 ? types[turn] : 0;
+                desc.q_type = size == 4 ? types[turn] : (uint32_t)PTX_F32;
+                desc.out_type = PTX_F32;
+                desc.queries = 1;
                 chunk = ptxk_flash_decode_chunk(&desc, 1, 1);
                 longest = (size == 8 ? 9 : 2 * size + 1) * chunk + 17;
                 lengths[0] = longest;
@@ -268,6 +270,8 @@ static void every_schedule_gives_the_same(void) {
         desc.kv_heads = 1;
         desc.head_dim = 64;
         desc.kv_type = variant % 2 ? PTX_F32 : PTX_F16;
+        desc.q_type = desc.out_type = PTX_F32;
+        desc.queries = 1;
         desc.append_type = variant < 2 ? PTX_F16 : 0;
         desc.flags = cluster_flag(size);
         lengths[0] = (size + 1) * ptxk_flash_decode_chunk(&desc, 1, 1) - 3;
@@ -305,7 +309,7 @@ static ptxk_flash_decode_desc drawn_description(void) {
     desc.kv_type = drawn(types, 3);
     desc.q_type = drawn(types, 3);
     desc.out_type = drawn(types, 3);
-    desc.queries = random_below(2) ? random_below(9) : 0;
+    desc.queries = random_below(2) ? 1 + random_below(8) : 1;
     desc.append_type = random_below(2) ? drawn(types, 3) : 0;
     desc.page_size = random_below(3) ? 0 : 16u << random_below(4);
     desc.window = random_below(3) ? 0 : 1 + random_below(random_below(2) ? 40 : 700);
@@ -373,6 +377,8 @@ static void a_missing_page_in_a_cluster(void) {
         desc.kv_heads = 2;
         desc.head_dim = 64;
         desc.kv_type = i % 2 ? PTX_F32 : PTX_F16;
+        desc.q_type = desc.out_type = PTX_F32;
+        desc.queries = 1;
         desc.page_size = 16;
         desc.flags = cluster_flag(i < 2 ? 4 : 2);
         lengths[0] = lengths[1] = 3 * ptxk_flash_decode_chunk(&desc, 1, 1);

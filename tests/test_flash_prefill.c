@@ -43,7 +43,7 @@ static ptxk_flash_prefill_desc describe(uint32_t heads, uint32_t kv_heads, uint3
     desc.heads = heads;
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
-    desc.type = type_of(format);
+    desc.type = desc.out_type = type_of(format);
     desc.flags = flags;
     return desc;
 }
@@ -71,7 +71,7 @@ static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int
     p.desc = desc;
     p.target = PTX_SM(80);
     p.format = format_of(desc.type);
-    p.out_format = format_of(desc.out_type ? desc.out_type : desc.type);
+    p.out_format = format_of(desc.out_type);
     p.layout = layout;
     p.ragged = ragged;
     p.shape.batch = batch;
@@ -732,6 +732,31 @@ static void infinite_scores(void) {
     }
 }
 
+/* Infinite elements of q, alone and beside others, with small ones and zeros that meet infinite K. */
+static void infinite_elements_of_q(void) {
+    uint32_t turn, i, length = 80;
+    for (turn = 0; turn < 48; turn++) {
+        enum ref_format format = (enum ref_format)(turn % 3);
+        ptxk_flash_prefill_desc desc = describe(1, 1, 64, format, turn / 24 ? 3 : 2);
+        problem p;
+        desc.scale = turn / 3 % 2 ? -0.25f : 0;
+        desc.soft_cap = turn / 6 % 2 ? 5 : 0;
+        if (format == REF_F32 && turn / 12 % 2) desc.precision = PTXK_PREFILL_FAST;
+        p = problem_new(desc, ROWS, 0, &length, &length, 1);
+        p.target = PTX_SM(turn / 12 % 2 ? 80 : 75);
+        for (i = 0; i < length; i++) {
+            put(p.q, p.format, i * 64 + i % 7, (double)(i % 2 ? INFINITY : -INFINITY));
+            if (i % 5 == 1) put(p.q, p.format, i * 64 + 9, (double)INFINITY); /* its opposite: some NaN */
+            if (i % 5 == 2) put(p.q, p.format, i * 64 + 30, 1e-7);
+            if (i % 16 == 3) put(p.q, p.format, i * 64 + 31, (double)NAN);
+        }
+        put(p.k, p.format, 9 * 64 + 30, (double)-INFINITY);
+        if (turn % 4 == 3) put(p.k, p.format, 70 * 64 + 2, 0); /* NaN in the queries whose element it meets */
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
 static void nan_scores_make_their_query_nan_and_no_other(void) {
     uint32_t length = 100, i, target, wrong = 0;
     for (target = 75; target <= 80; target += 5) {
@@ -865,7 +890,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSE(head_dim = 512, "head_dim is 512, must be a multiple of 8 from 8 to 256");
     REFUSE(type = 0, "type is 0, must be PTX_F32, PTX_F16 or PTX_BF16");
     REFUSE(type = PTX_F64, "must be PTX_F32, PTX_F16 or PTX_BF16");
-    REFUSE(out_type = PTX_U32, "out_type is ");
+    REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
+    REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
+    REFUSE(out_type = 0, "out_type is 0");
     REFUSE(flags = 4, "flags is 4");
     REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");
     REFUSE(precision = 1, "precision is 1, must be PTXK_PREFILL_EXACT with 16-bit types");
@@ -1085,6 +1112,7 @@ int main(void) {
         small_weights_count();
         scores_of_any_size();
         infinite_scores();
+        infinite_elements_of_q();
         nan_scores_make_their_query_nan_and_no_other();
         scale_and_cap_are_used();
         window_edges();

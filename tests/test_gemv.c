@@ -377,6 +377,8 @@ static void bad_descriptions_are_refused(void)
     ptx_module *m = ptx_module_new(NULL);
     refused_desc(0, 1, 0, PTX_F32, 0, "format is 0");
     refused_desc(99, 1, 0, PTX_F32, 0, "format is 99");
+    refused_desc(PTX_U8, 1, 0, PTX_F32, 0, "format is PTX_U8, must be PTXK_F32");
+    refused_desc(PTXK_Q4_K, 1, 0, PTXK_F16, 0, "output_type is PTXK_F16, must be PTX_F32");
     refused_desc(PTXK_Q4_K, 0, 0, PTX_F32, 0, "columns is 0");
     refused_desc(PTXK_Q4_K, 9, 0, PTX_F32, 0, "columns is 9");
     refused_desc(PTXK_Q4_K, 1, 2, PTX_F32, 0, "precision is 2");
@@ -385,9 +387,11 @@ static void bad_descriptions_are_refused(void)
     refused_matrices(PTXK_Q4_K, 77, 0, 0, "second is 77");
     refused_matrices(PTXK_Q4_K, 0, 78, 0, "second is 0");
     refused_matrices(PTXK_Q4_K, PTXK_Q6_K, 78, 0, "third is 78");
-    refused_matrices(PTXK_Q4_K, PTXK_F16, 0, 0, "second is 3, must be quantised");
-    refused_matrices(PTXK_BF16, PTXK_F16, PTXK_Q8_0, 0, "third is 5, must be quantised");
-    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU, "third is 1, must be 0");
+    refused_matrices(PTXK_Q4_K, PTXK_F16, 0, 0,
+                     "second is PTXK_F16 and format is PTXK_Q4_K: both must be quantised");
+    refused_matrices(PTXK_BF16, PTXK_F16, PTXK_Q8_0, 0, "third is PTXK_Q8_0 and format is PTXK_BF16: both");
+    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU, "third is PTXK_Q4_K, must be 0");
+    refused_matrices(PTXK_Q4_K, 0, 0, PTXK_GEMV_SWIGLU, "second is 0, must be PTXK_F32");
     refused_matrices(PTXK_Q4_K, PTXK_Q4_K, 0, PTXK_GEMV_RESIDUAL, "without PTXK_GEMV_RESIDUAL");
     CHECK(ptxk_gemv_emit(m, NULL) == PTX_E_ARGUMENT);
     ptx_module_free(m);
@@ -480,7 +484,7 @@ static void bad_shapes_and_arguments_are_refused(void)
 static void bad_shapes_and_arguments_of_several_matrices_are_refused(void)
 {
     ptxk_gemv_desc qkv = {PTXK_Q8_0, 2, 0, PTX_F32, PTXK_GEMV_BIAS, PTXK_Q4_0, PTXK_Q8_0};
-    ptxk_gemv_desc swiglu = {PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU, 0, 0};
+    ptxk_gemv_desc swiglu = {PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU, PTXK_F16, 0};
     ptxk_gemv_shape good = {100, 96, 132, 50, 25}, shape;
     ptxk_gemv_args args, a;
     ptxk_message why;

@@ -147,10 +147,10 @@ static void gate_up_and_swiglu(void)
     uint32_t f, c;
     for (f = 0; f < FORMATS; f++)
         for (c = 1; c <= 8; c += c < 3 ? 1 : 5) {
-            uint32_t other = f < 5 ? formats[(f + c) % 5].format : 0;
+            uint32_t other = formats[f < 5 ? (f + c) % 5 : f].format;
             shaped(formats[f].format, other, 0, 1 + random_below(70), 0, 0, 256 * (1 + random_below(18)), c,
                    c & 1, f & 1 ? PTX_F16 : PTX_F32, 3 | PTXK_GEMV_SWIGLU, c & 1 ? 80 : 75, 0.02);
-            shaped(formats[f].format, 0, 0, 1 + random_below(70), 0, 0, 512, c, 0, PTX_F32,
+            shaped(formats[f].format, formats[f].format, 0, 1 + random_below(70), 0, 0, 512, c, 0, PTX_F32,
                    PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS | PTXK_GEMV_RESIDUAL, 80, 0.02);
         }
 }

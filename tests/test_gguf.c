@@ -149,7 +149,8 @@ static void test_broken(void)
     broken("u8", 2, 0xffffffffu, 4, "is none", -1);
     broken("bool", 8, 2, 1, "a bool that is 2", -1);
     broken("bools", 5 + 4 + 4 + 8 + 1, 255, 1, "a bool that is 255", -1);
-    broken("string", 6 + 4, most, 8, "the file ends", (int64_t)place_of(&m, "string") + 6 + 4 + 8);
+    broken("string", 6 + 4, most, 8, "a string of 18446744073709551615 bytes", -1);
+    broken("string", 6 + 4, 1u << 20, 8, "the file ends", (int64_t)place_of(&m, "string") + 6 + 4 + 8);
     broken("strings", 7 + 4, GGUF_ARRAY, 4, "array of arrays", -1);
     broken("strings", 7 + 4, 99, 4, "type 99", -1);
     broken("empty", 5 + 4 + 4, most, 8, "an array of", (int64_t)place_of(&m, "empty") + 5 + 16);
@@ -413,7 +414,48 @@ static void test_odd_files(void)
     free(m.at);
 }
 
+/* A sparse file that claims a name, a string or an array of gigabytes is refused before these are read. */
+static void test_long_claims(void)
+{
+    static const struct {
+        unsigned key_bytes, type, element;
+        uint64_t length;
+        const char *reason;
+    } claims[] = {{0, 0, 0, 3ull << 30, "a key of 3221225472 bytes, must be 1 to 65535"},
+                  {3, GGUF_STRING, 0, 3ull << 30, "a string of 3221225472 bytes"},
+                  {3, GGUF_ARRAY, GGUF_U8, 3ull << 30, "an array of 3221225472"}};
+    size_t i;
+    for (i = 0; i < sizeof claims / sizeof *claims; i++) {
+        gguf_maker m = {0};
+        FILE *f = tmpfile();
+        make_start(&m, 0, 1);
+        if (claims[i].key_bytes) {
+            make_text(&m, "key");
+            make_little(&m, claims[i].type, 4);
+            if (claims[i].type == GGUF_ARRAY) make_little(&m, claims[i].element, 4);
+        }
+        make_little(&m, claims[i].length, 8);
+        CHECK(f && fwrite(m.at, 1, m.bytes, f) == m.bytes);
+        if (f && fseeko(f, (off_t)(4ull << 30), SEEK_SET) == 0 && fputc(0, f) == 0 && fflush(f) == 0) {
+            unreadable(f, claims[i].reason);
+        } else {
+            printf("SKIP a sparse file of 4 GB: not on this file system\n");
+            if (f) fclose(f);
+        }
+        free(m.at);
+    }
+}
+
 /* -- tokenisers -- */
+
+/* Bytes and the characters that stand for them, both ways; other characters stand for none. */
+static void test_byte_characters(void)
+{
+    unsigned b, c, bytes = 0;
+    for (b = 0; b < 256; b++) CHECK(tokeniser_character_byte(tokeniser_byte_character(b)) == b);
+    for (c = 0; c < 0x800; c++) bytes += tokeniser_character_byte(c) < 256;
+    CHECK(bytes == 256);
+}
 
 /* Encodes; the tokens must be these (ends with TOKEN_NONE), and decode to the text. */
 static void encodes(const tokeniser *t, const char *text, size_t bytes, const uint32_t *want,
@@ -793,6 +835,8 @@ int main(void)
     test_random_bytes();
     test_file();
     test_odd_files();
+    test_long_claims();
+    test_byte_characters();
     test_words();
     keep_model();
     test_sentence_pieces();

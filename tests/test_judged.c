@@ -236,12 +236,6 @@ static void wrong_kernels(void) {
     ptx_end(k);
     judge();
 
-    start("redux_mask_other", ERROR, PTX_SM(80));
-    IF(PTX_GE, lane, I(16));
-    ptx_op2(k, PTX_REDUX_ADD, 0, n, ptx_b32(0xffff));
-    ptx_end(k);
-    judge();
-
     start("match_div", ERROR, PTX_SM(80));
     IF(PTX_EQ, LD(p), n);
     ptx_op2(k, PTX_MATCH_ANY, 0, n, FULL);
@@ -298,11 +292,6 @@ static void wrong_kernels(void) {
     BAR;
     ptx_mbarrier_arrive(k, bar);
     wait_on(bar, I(0));
-    judge();
-
-    start("cvta_shared_as_global", ERROR, PTX_SM(80));
-    x = ptx_cvta(k, sh);
-    ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(x, PTX_GLOBAL), 0));
     judge();
 
     start("shfl_clamp_big", ERROR, PTX_SM(80));

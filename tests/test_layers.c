@@ -453,7 +453,7 @@ static void rope_one(uint32_t heads, uint32_t d, uint32_t dims, uint32_t pairs, 
         positions[t] = t == 0 ? 0 : t == 1 ? 0xffffffffu : random_u32() >> random_below(32);
     desc.heads = heads;
     desc.head_dim = d;
-    desc.dims = dims;
+    desc.dims = 2 * half;
     desc.pairs = pairs;
     desc.type = type;
     shape.tokens = tokens;
@@ -788,7 +788,7 @@ static void bad_descriptions_are_refused(void) {
     ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
     ptxk_activation_shape as = {70000, 5};
     ptxk_activation_args aa;
-    ptxk_rope_desc rd = {2, 8, 0, PTXK_ROPE_NEOX, PTX_F32};
+    ptxk_rope_desc rd = {2, 8, 8, PTXK_ROPE_NEOX, PTX_F32};
     ptxk_rope_shape rs = {3};
     ptxk_embed_desc ed = {100, PTXK_Q4_K, PTX_F32, 0.0f};
     ptxk_embed_shape es = {3};
@@ -826,11 +826,15 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(ptxk_activation_check(&ad, &aa, &why), "stride");
     rd.dims = 9;
     REFUSED(ptxk_rope_plan(&rd, &rs, &plan, &why), "dims");
-    rd.dims = 0, rd.pairs = 2;
+    rd.dims = 0;
+    REFUSED(ptxk_rope_plan(&rd, &rs, &plan, &why), "dims is 0");
+    rd.dims = 8, rd.pairs = 2;
     REFUSED(ptxk_rope_plan(&rd, &rs, &plan, &why), "pairs");
     REFUSED(ptxk_embed_plan(&ed, &es, &plan, &why), "multiple of 256");
     ed.format = 99;
-    REFUSED(ptxk_embed_plan(&ed, &es, &plan, &why), "format");
+    REFUSED(ptxk_embed_plan(&ed, &es, &plan, &why), "format is 99");
+    ed.format = PTX_U8;
+    REFUSED(ptxk_embed_plan(&ed, &es, &plan, &why), "format is PTX_U8");
     REFUSED(ptxk_sample_plan(&pd, &ps, &plan, &why), "n is 0");
     memset(&pa, 0, sizeof pa);
     pa.temperature = -1;

@@ -117,14 +117,14 @@ static void good(const char *name, desc *d, shape *s) {
         s->op = ss;                                                                                          \
     }
 #define OF(...) {__VA_ARGS__}
-    GOOD(flash_decode, OF(8, 1, 64, PTX_F16, 0, 0, 0, 0, 0, 0, 0, 0, 0), OF(1, 0, 4096, 1, 0))
+    GOOD(flash_decode, OF(8, 1, 64, PTX_F16, 0, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0), OF(1, 0, 4096, 1, 0))
     GOOD(kv_scatter, OF(1, 1, PTX_F16, PTX_F16, 0), OF(1))
-    GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, 0, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0))
+    GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0))
     GOOD(gemv, OF(PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0), OF(1, 256, 1, 0, 0))
     GOOD(norm, OF(8, 0, PTX_F32, PTX_F32, PTX_F32, 0), OF(1))
     GOOD(softmax, OF(8, PTX_F32, PTX_F32, 0), OF(1))
     GOOD(activation, OF(0, 0, PTX_F32, PTX_F32), OF(1, 8))
-    GOOD(rope, OF(1, 2, 0, 0, PTX_F32), OF(1))
+    GOOD(rope, OF(1, 2, 2, 0, PTX_F32), OF(1))
     GOOD(embed, OF(256, PTXK_Q4_K, PTX_F32, 0), OF(1))
     GOOD(sample, OF(PTX_F32, 0), OF(1, 8))
     GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0),

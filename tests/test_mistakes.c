@@ -324,7 +324,6 @@ static void further(void) {
     start(), ptx_add(k, sh, p), REFUSED("+ a shared and a global address added", TYPE);
     start(), x = ptx_cvt(k, PTX_U32, p), load(ptx_ptr(x, PTX_GLOBAL), 0),
              REFUSED("+ a global address cut to 32 bits", ADDRESS);
-    start(), x = ptx_cvt(k, PTX_U64, sh), load(x, 0), REFUSED("+ a shared address as a generic one", ADDRESS);
     start(), x = ptx_cvta(k, sh), load(x, 0), FINE;
     start(), ptx_red(k, PTX_ATOM_ADD, ptx_at(ptx_address(k, ptx_variable(m, NULL)), 0), u),
              REFUSED("+ a variable without a description", ARGUMENT);

@@ -57,6 +57,7 @@ static void server_new(server *s, uint32_t turn) {
     s->attend.heads = s->attend.kv_heads * groups[random_below(5)];
     s->put.flags = s->put.page_size && random_below(2) ? PTXK_SCATTER_PAGE_ROWS : 0;
     s->attend.flags = s->put.flags ? PTXK_FLASH_PAGE_ROWS : 0;
+    s->attend.q_type = s->attend.out_type = PTX_F32;
     s->attend.append_type = turn & 1 ? random_type() : 0;
     s->attend.queries = s->queries = 1 + (random_below(2) ? random_below(8) : 0);
     s->attend.window = random_below(3) ? 0 : 1 + random_below(150);

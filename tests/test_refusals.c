@@ -83,7 +83,10 @@ static ptx_code decoder_check(const void *d, const void *a, ptxk_message *why) {
 #define FLOATS(row, op, field, says)                                                                         \
     row(op, field, (double)NAN, says), row(op, field, (double)INFINITY, says),                               \
         row(op, field, -(double)INFINITY, says)
-#define TYPE(op, field) D(op, field, PTX_F64, #field), D(op, field, 0xffffffffu, #field)
+#define TYPE(op, field)                                                                                      \
+    D(op, field, PTX_F64, #field " is PTX_F64"), D(op, field, PTXK_F16, #field " is PTXK_F16"),              \
+        D(op, field, 0xffffffffu, #field " is 4294967295")
+#define NEEDED_TYPE(op, field) TYPE(op, field), D(op, field, 0, #field " is 0")
 #define POINTER(op, field, off)                                                                              \
     AL(op, field, 0, #field " is 0"), AL(op, field, 0x100000 + (off), #field " is not aligned"),             \
         AL(op, field, ~(uint64_t)15, #field " passes 2^64")
@@ -101,9 +104,9 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         D(flash_decode, head_dim, 0, "head_dim is 0"),
                                         D(flash_decode, head_dim, 12, "head_dim"),
                                         D(flash_decode, head_dim, 264, "head_dim"),
-                                        TYPE(flash_decode, kv_type),
-                                        TYPE(flash_decode, q_type),
-                                        TYPE(flash_decode, out_type),
+                                        NEEDED_TYPE(flash_decode, kv_type),
+                                        NEEDED_TYPE(flash_decode, q_type),
+                                        NEEDED_TYPE(flash_decode, out_type),
                                         TYPE(flash_decode, append_type),
                                         FLOATS(DF, flash_decode, scale, "scale"),
                                         DF(flash_decode, scale, 2e30, "scale"),
@@ -172,8 +175,8 @@ static const row kv_scatter_rows[] = {D(kv_scatter, kv_heads, 0, "kv_heads"),
                                       D(kv_scatter, kv_heads, 65537, "kv_heads"),
                                       D(kv_scatter, head_dim, 0, "head_dim"),
                                       D(kv_scatter, head_dim, 65537, "head_dim"),
-                                      TYPE(kv_scatter, source_type),
-                                      TYPE(kv_scatter, cache_type),
+                                      NEEDED_TYPE(kv_scatter, source_type),
+                                      NEEDED_TYPE(kv_scatter, cache_type),
                                       D(kv_scatter, page_size, 15, "page_size"),
                                       D(kv_scatter, page_size, 48, "page_size"),
                                       D(kv_scatter, page_size, 131072, "page_size"),
@@ -221,8 +224,8 @@ static const row flash_prefill_rows[] = {
     D(flash_prefill, head_dim, 100, "head_dim"),
     D(flash_prefill, head_dim, 264, "head_dim"),
     D(flash_prefill, type, 0, "type is 0"),
-    TYPE(flash_prefill, type),
-    TYPE(flash_prefill, out_type),
+    NEEDED_TYPE(flash_prefill, type),
+    NEEDED_TYPE(flash_prefill, out_type),
     D(flash_prefill, flags, 4, "flags is 4"),
     D(flash_prefill, window, (1u << 30) + 1, "window"),
     D(flash_prefill, precision, 1, "precision"),
@@ -279,7 +282,7 @@ static const row gemv_rows[] = {D(gemv, format, 0, "format"),
                                 D(gemv, columns, 0, "columns"),
                                 D(gemv, columns, 9, "columns"),
                                 D(gemv, precision, 2, "precision"),
-                                TYPE(gemv, output_type),
+                                NEEDED_TYPE(gemv, output_type),
                                 D(gemv, output_type, PTX_BF16, "output_type"),
                                 D(gemv, flags, 32, "flags"),
                                 D(gemv, flags, 4, "RESIDUAL"),
@@ -325,9 +328,9 @@ static const row gemv_rows[] = {D(gemv, format, 0, "format"),
 static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 D(norm, n, (1u << 24) + 1, "n is"),
                                 D(norm, kind, 2, "kind"),
-                                TYPE(norm, x_type),
-                                TYPE(norm, y_type),
-                                TYPE(norm, weight_type),
+                                NEEDED_TYPE(norm, x_type),
+                                NEEDED_TYPE(norm, y_type),
+                                NEEDED_TYPE(norm, weight_type),
                                 D(norm, x_type, 0, "x_type"),
                                 D(norm, flags, 8, "flags"),
                                 D(norm, flags, 6, "flags"),
@@ -348,8 +351,8 @@ static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
 
 static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
                                    D(softmax, n, (1u << 24) + 1, "n is"),
-                                   TYPE(softmax, x_type),
-                                   TYPE(softmax, y_type),
+                                   NEEDED_TYPE(softmax, x_type),
+                                   NEEDED_TYPE(softmax, y_type),
                                    FLOATS(DF, softmax, scale, "scale"),
                                    S(softmax, rows, 0x80000000u, "rows"),
                                    POINTER(softmax, x, 8),
@@ -360,8 +363,8 @@ static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
 
 static const row activation_rows[] = {D(activation, kind, 3, "kind"),
                                       D(activation, gated, 2, "gated"),
-                                      TYPE(activation, x_type),
-                                      TYPE(activation, y_type),
+                                      NEEDED_TYPE(activation, x_type),
+                                      NEEDED_TYPE(activation, y_type),
                                       S(activation, rows, 65536, "rows"),
                                       S(activation, n, 0x80000000u, "n is"),
                                       POINTER(activation, x, 1),
@@ -384,7 +387,7 @@ static const row rope_rows[] = {D(rope, heads, 0, "heads"),
                                 D(rope, dims, 66, "dims"),
                                 D(rope, dims, 7, "dims"),
                                 D(rope, pairs, 2, "pairs"),
-                                TYPE(rope, type),
+                                NEEDED_TYPE(rope, type),
                                 S(rope, tokens, 65536, "tokens"),
                                 POINTER(rope, x, 8),
                                 AL(rope, positions, 0, "positions is 0"),
@@ -399,7 +402,7 @@ static const row rope_rows[] = {D(rope, heads, 0, "heads"),
                                 AL(rope, positions, AT + 16, "x overlaps positions"),
                                 AL(rope, frequencies, AT + 16, "x overlaps frequencies")};
 
-static const row sample_rows[] = {TYPE(sample, type),
+static const row sample_rows[] = {NEEDED_TYPE(sample, type),
                                   D(sample, method, 2, "method"),
                                   S(sample, rows, 65536, "rows"),
                                   S(sample, n, 0, "n is 0"),
@@ -427,7 +430,7 @@ static const row embed_rows[] = {D(embed, n, 0, "n is 0"),
                                  D(embed, n, 320, "multiple of 256"),
                                  D(embed, format, 0xffffffffu, "format"),
                                  D(embed, format, 31, "format"),
-                                 TYPE(embed, y_type),
+                                 NEEDED_TYPE(embed, y_type),
                                  FLOATS(DF, embed, scale, "scale"),
                                  DF(embed, scale, 2e30, "scale"),
                                  S(embed, tokens, 65536, "tokens"),
@@ -465,7 +468,7 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    D(decoder, batch, 5, "batch is 5"),
                                    D(decoder, formats, 0, "formats is"),
                                    D(decoder, formats, 1u << 31, "formats is"),
-                                   TYPE(decoder, kv_type),
+                                   NEEDED_TYPE(decoder, kv_type),
                                    D(decoder, rope_dims, 63, "rope_dims is 63"),
                                    D(decoder, rope_dims, 66, "rope_dims is 66"),
                                    D(decoder, rope_pairs, 2, "rope_pairs"),
@@ -625,13 +628,13 @@ static void test(const operation *op, int all) {
     } while (0)
 
 static void attention(void) {
-    ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, 0, 0, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
+    ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, PTX_F32, PTX_F32, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
     ptxk_flash_decode_shape s = {3, 100, 100, 8, 0};
     ptxk_flash_decode_args a;
     ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0, 0};
     ptxk_kv_scatter_shape ks = {5};
     ptxk_kv_scatter_args ka;
-    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, 0, PTXK_PREFILL_LSE, 0, 0, 0, 0};
+    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0};
     ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0};
     ptxk_flash_prefill_args pa;
     ptxk_message why;
@@ -694,7 +697,7 @@ static void layers(void) {
     ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
     ptxk_activation_shape as = {3, 100};
     ptxk_activation_args aa;
-    ptxk_rope_desc rd = {4, 64, 0, PTXK_ROPE_NEOX, PTX_F32};
+    ptxk_rope_desc rd = {4, 64, 64, PTXK_ROPE_NEOX, PTX_F32};
     ptxk_rope_shape rs = {3};
     ptxk_rope_args ra;
     ptxk_embed_desc ed = {256, PTXK_Q4_K, PTX_F32, 0};

@@ -201,16 +201,17 @@ static void test_progress(void) {
     int code =
         execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n"
                        "setp.lt.u32 p1, r0, 32;\n@!p1 bra LATE;\n"
-                       "mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\nselp.u32 r2, 1, 0, p2;\n"
+                       "mov.u32 r2, 0;\nW: add.u32 r2, r2, 1; mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n"
+                       "@!p2 bra W;\n"
                        "mul.wide.u32 d2, r0, 4; add.u64 d2, d2, d0; st.global.u32 [d2], r2;\nbra END;\n"
                        "LATE: mov.u32 r3, 0;\nL: add.u32 r3, r3, 1; setp.lt.u32 p3, r3, 20000;\n@p3 bra L;\n"
                        "setp.eq.u32 p4, r0, 63;\n@p4 mbarrier.arrive.shared.b64 _, [r30];\nEND:\n",
                        NULL, NULL),
                 1, 64, 0);
     bool good = true;
-    for (unsigned k = 0; k < 32; k++) good &= output[k] == 1;
-    clean("one look waits long enough", code);
-    CHECK(good, "one look waits long enough");
+    for (unsigned k = 0; k < 32; k++) good &= output[k] == 2;
+    clean("the second look waits long enough", code);
+    CHECK(good, "the second look waits long enough");
     code = execute(
         kernel(
             "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 31;\nbar.sync 0;\n@!p0 bra GIVE;\n"

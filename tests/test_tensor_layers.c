@@ -108,7 +108,7 @@ static void test_gemv_of_three(ptxcu *cu) {
     for (i = 0; i < 2; i++)
         weights[i + 1] = &d.more[i].weights, biases[i + 1] = &d.more[i].bias, y[i + 1] = &d.more[i].y;
     d.x = numbers(cu, x, 2, C, K, 0);
-    d.format = PTXK_F32;
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
     for (i = 0; i < 3; i++) {
         *weights[i] = numbers(cu, w[i], 2, rows[i], K, 0);
         *biases[i] = numbers(cu, bias[i], 1, rows[i], 0, 0);
@@ -131,11 +131,12 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, eps, (d.eps = -1, d.workspace.owner = NULL), PTXCU_E_ARGUMENT, "gemv: eps is -1");
     BAD(gemv, norm, d.norm = 2, PTXCU_E_ARGUMENT, "gemv: norm is 2, must be 0 or 1");
     BAD(gemv, swiglu, d.swiglu = 2, PTXCU_E_ARGUMENT, "gemv: swiglu is 2, must be 0 or 1");
-    BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "third is 2, must be 0");
+    BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "third is PTXK_F32, must be 0");
     BAD(gemv, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemv: unused is 1, must be 0");
     BAD(gemv, unused, d.more[1].unused = 1, PTXCU_E_ARGUMENT, "gemv: more[1].unused is 1, must be 0");
-    BAD(gemv, format, d.format = 77, PTXCU_E_SHAPE, "format 77");
+    BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77");
     BAD(gemv, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
+    BAD(gemv, format, d.more[0].format = 0, PTXCU_E_ARGUMENT, "format of more[0].weights is 0");
     BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is no tensor");
     BAD(gemv, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is there, and bias is not");
     BAD(gemv, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is no tensor");
@@ -165,7 +166,7 @@ static void test_gemv_swiglu(ptxcu *cu) {
     ptxcu_call call;
     uint32_t r;
     memset(&d, 0, sizeof d);
-    d.format = PTXK_F32;
+    d.format = d.more[0].format = PTXK_F32;
     d.swiglu = 1;
     d.x = numbers(cu, x, 2, 1, K, 0);
     d.weights = numbers(cu, gate, 2, N, K, 0);
@@ -351,7 +352,7 @@ static void test_embed(ptxcu *cu) {
     out[0].t = &d.y, out[0].n = ROWS * N, out[0].off = 0;
     WORKS(cu, ptxcu_embed_prepare(cu, &d, &call));
     three_forms(cu, "embed", &call, out, 1, NULL, NULL);
-    BAD(embed, format, d.format = 0, PTXCU_E_SHAPE, "format 0");
+    BAD(embed, format, d.format = 0, PTXCU_E_ARGUMENT, "format of table is 0");
     BAD(embed, format, d.format = PTXK_Q8_0, PTXCU_E_SHAPE, "no whole number of blocks");
     BAD(embed, scale, d.scale = (float)NAN, PTXCU_E_SHAPE, "embed: scale");
     BAD(embed, ids, d.ids = d.table, PTXCU_E_SHAPE, "embed: ids is of type f32");

@@ -897,6 +897,23 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     return r.host + (address - r.base);
 }
 
+/* applypriority and discard (op 1), of a line of the cache. What is discarded holds nothing afterwards. */
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    enum { LINE = 128 };
+    SIM_EACH_LANE(l, m) {
+        uint64_t at = (i->q ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l]) + (uint64_t)i->imm;
+        if (at & (LINE - 1)) { misaligned(w, i, l, at, LINE); return; }
+        if (!i->op) continue;
+        sim_allocation *a = sim_memory_find(at);
+        if (!a || a->size < LINE || at - a->base > a->size - LINE) {
+            (void)sim_reach(w, i, l, at, (sim_space)i->space, LINE, SIM_WRITE); /* words the finding */
+            return;
+        }
+        if (a->shadow) sim_shadow_clear(a->shadow, at - a->base, LINE);
+    }
+}
+
 /* --- addresses as values ---------------------------------------------------------------------- */
 
 static uint64_t window_of(uint32_t space)

@@ -221,10 +221,12 @@ struct sim_operand {
     uint16_t special;
     uint16_t count;                    /* vectors and lists */
     uint32_t reg;                      /* registers: index in the function */
+    bool    offset, indexed, element;  /* + value; sym[n], sym[register]: in items; v.x */
     sim_symbol *symbol;
     const char *name;                  /* an identifier not yet known: a label */
-    int64_t value;                     /* integer, address offset, or the bits of a double */
-    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two */
+    int64_t value;                     /* integer, offset of an address or a register, or the bits of a double */
+    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two; O_SYMBOL:
+                                          the register that indexes it */
 };
 
 enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6, SIM_MAX_LIST = 128 };   /* wgmma has lists of 128 */
@@ -747,6 +749,7 @@ typedef struct sim_warp {
     uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
     bool     grid_unsafe;              /* let its dependents go before that */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
+    const struct sim_ins *tried[SIM_LANES]; /* by lane: a try_wait that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -869,6 +872,7 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
