@@ -2070,6 +2070,8 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
 /* A log of ptxas or the driver, each "line N" in it followed by the caller's place: returns the length
    without the NUL, writes at most capacity - 1 characters and a NUL. */
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity);
+/* Changes what texts show besides code (see ptx_module_desc.comments); returns what it was. */
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
@@ -9857,6 +9859,13 @@ static uint32_t ptx__count_lines(const char *p, const char *end) {
     uint32_t lines = 0;
     for (; p < end; p++) lines += *p == '\n';
     return lines;
+}
+
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
+    uint32_t before = (m->comments ? 1u : 0u) | (m->lines ? 2u : 0u);
+    m->comments = comments & 1u;
+    m->lines = comments >> 1 & 1u;
+    return before;
 }
 
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {

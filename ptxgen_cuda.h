@@ -2777,7 +2777,12 @@ static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
 
 static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     ptxcu_code code;
-    const char *text = ptx_text(m, NULL);
+    const char *text;
+    uint32_t comments = ptx_show_comments(m, 0);
+    /* The CPU driver shows them in its findings; a GPU's gets the text that the caller asked for. */
+    ptx_show_comments(m, comments | (cu->info.is_cpu_driver ? 1u : 0u));
+    text = ptx_text(m, NULL);
+    ptx_show_comments(m, comments);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
