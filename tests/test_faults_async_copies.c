@@ -366,6 +366,18 @@ static void bulk_stores(void) {
         bulk_wait(0);
         END;
     }
+
+    /* The size of a bulk copy is no multiple of 16. */
+    PAIR(HOPPER, "misaligned") {
+        init_mbarriers(1, 1);
+        IF(one);
+        x = ptx_mov(k, U(bad ? 72 : 80));
+        ptx_mbarrier_arrive_expect(k, bar, x);
+        ptx_bulk_load(k, sh, q, x, bar);
+        END;
+        wait_parity(bar, U(0));
+        out(LD(sh, 0));
+    }
 }
 
 int main(void) {
