@@ -192,6 +192,12 @@ static void waits_for_groups(void) {
         if (!bad) BAR;
         END;
     }
+
+    /* A copy of 16 bytes is told to read 17. */
+    PAIR(AMPERE, "async-size") {
+        ptx_cp_async_16_zfill(k, wide, q, ptx_mov(k, U(bad ? 17 : 16)));
+        copy_commit(), copy_wait(0);
+    }
 }
 
 static void waits_by_mbarrier(void) {
