@@ -15,12 +15,10 @@
        ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
        ptx_val a = ptx_param(k, "a", PTX_F32);
        ptx_val n = ptx_param(k, "n", PTX_U32);
-       ptx_val block = ptx_ctaid_x(k);
-       ptx_val threads = ptx_ntid_x(k);
-       ptx_val i = ptx_mad(k, block, threads, ptx_tid_x(k));
+       ptx_val i = ptx_global_x(k);
        ptx_if(k, ptx_setp(k, PTX_LT, i, n));
-           ptx_val xi = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, x, i, 4), 0));
-           ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, 4), 0);
+           ptx_val xi = ptx_ld_elem(k, PTX_F32, x, i);
+           ptx_mem yi = ptx_elem(k, PTX_F32, y, i);
            ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xi, ptx_ld(k, PTX_F32, yi)));
        ptx_end(k);
        ptx_ret(k);
@@ -54,6 +52,10 @@
           shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
           PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
           ptx_ptr(p, PTX_GLOBAL) says what it is.
+   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) is p[i], ptx_st_elem(k, PTX_F32, p, i, x) sets it, and
+          ptx_elem(k, PTX_F32, p, i) is it as a memory operand. A field of a C struct, particle.mass:
+          ptx_ld_field(k, PTX_F32, p, particle, mass) and ptx_st_field(k, PTX_F32, p, particle, mass, x); its
+          address is ptx_field(p, particle, mass).
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
           has.
@@ -80,10 +82,9 @@
           ptx_reference().
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets, comments and statements end in the text that they begin in. It is read
-          for what is sure: instructions that PTX or the target has not, operands that these have not, names
-          that nothing declares, labels that stand nowhere, and what is declared twice: a text that is used
-          again keeps its labels in braces.
+          most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
+          instructions, names, branches and exits are not checked: that is left to the assembler. A text that
+          is used again keeps its labels in braces.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -103,43 +104,30 @@
           all may follow the call. Recursion is refused.
    PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
           arguments.
-   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases: no case runs into the next. ptx_brx() is the bare jump through a table.
-   WHAT IS VERIFIED  before there is a text, along every path: each value is defined where it is used; labels,
-          scopes and ends; no code that nothing reaches, no loop without a way out; addresses (space, width,
-          range, alignment as far as they are known); immediates against their slots; limits of shared,
-          constant and parameter memory; waits for cp.async and wgmma; the fence of wgmma; setmaxnreg without
-          a cap at entry; launch bounds; and what follows.
-   TOGETHER  Barriers, shuffles, matrices are for all threads of a cluster, a block, a warpgroup (four warps),
-          a warp. The verifier follows what differs between threads (ids, loads, atomics, results of calls
-          and raw text) into branches and loops, and refuses such an instruction where only some come, those
-          that have left by ptx_ret counted in. Block ids differ in a cluster. It knows %tid.x / 32 in its
-          spellings, (%ctaid.x * 128 + %tid.x) / 32 too where ptx_require_block() or ptx_launch_bounds() make
-          the block a multiple of 32 (of an undeclared block it takes %tid.x to count its threads),
-          comparisons with multiples of 32 and 128. Where you know better, say so: ptx_cluster_uniform(),
-          ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
-   MEMBER MASKS  name the lanes that come to a shuffle or vote: all that are named, and no others. A mask that
-          is a number is compared with the conditions on the way, where these are made of thread and lane ids
-          and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
-          checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
-          the `if` on p is the safe way.
-          Where all lanes of a shuffle by numbers would read of lanes that are not named, it is refused.
-   ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
-          not aligned, and the wrong space of what a number or a generic address was made of; of one with a
-          run-time index, only what can never be aligned. With ptx_require_block(), the places of the first
-          and the last thread are known too.
-   GROUPS  wgmma and setmaxnreg need a block that has a warpgroup; a descriptor or predicate of wgmma that
-          thread ids make different is refused, so are warpgroups of a declared block that ask for more
-          registers than it began with, a numbered barrier that too few ever come to, tcgen05 for one block
-          and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
+   VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
+          unreachable code, no loop without a way out; constant offsets out of the range of an array or
+          variable, or misaligned; limits of shared, constant and parameter memory, of launch bounds and of
+          setmaxnreg; waits for cp.async, wgmma and tcgen05.ld; fences of wgmma; and uniformity.
+   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, a block, a
+          warpgroup (four warps) or a warp. The verifier follows what differs between threads (ids, loads,
+          atomics, results of calls and raw text) into branches and loops, and refuses such an instruction
+          where only some of its threads come; threads that have left by ptx_ret count as absent. Block ids
+          differ in a cluster. It knows %tid.x / 32 in its spellings, (%ctaid.x * 128 + %tid.x) / 32 too where
+          ptx_require_block() or ptx_launch_bounds() make the block a multiple of 32 (of an undeclared block
+          it takes %tid.x to count its threads), and comparisons with multiples of 32 and 128. Where you know
+          better, say so: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+          A member mask names the lanes that come to a shuffle or vote. The mask of all lanes is for a whole
+          warp; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p makes a right one.
+   FOUND BY RUNNING  What depends on values is not guessed: races, member masks, indices, phases of mbarriers,
+          what no thread has written. A run of the kernel on a checking driver or tool finds it.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its words, barriers and jumps, or
-          guess what depends on values at run time: races, indices, phases of mbarriers. Those are found by
-          running.
+          memory or through a function; parse raw text; guess what depends on values at run time.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -176,6 +164,16 @@ extern "C" {
 #endif
 
 #define PTXGEN_VERSION "0.1"
+
+/* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
+   conversion in a macro, which is in the caller's file. */
+#ifdef __cplusplus
+#define PTX_ZERO {}
+#define PTX__CAST(type, value) static_cast<type>(value)
+#else
+#define PTX_ZERO {0}
+#define PTX__CAST(type, value) ((type)(value))
+#endif
 
 /* ---- [ERRORS] ---------------------------------------------------------------------------------------------
 
@@ -359,9 +357,9 @@ typedef struct ptx_kernel ptx_kernel;
 
 /* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
-#define PTX_SM(number) ((ptx_target)(number))
-#define PTX_SM_A(number) ((ptx_target)(number) | 0x1000u)
-#define PTX_SM_F(number) ((ptx_target)(number) | 0x2000u)
+#define PTX_SM(number) PTX__CAST(ptx_target, number)
+#define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
+#define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
 /* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
    */
@@ -402,6 +400,8 @@ typedef struct ptx_launch {
     uint32_t cooperative;       /* 1: only where all blocks are resident at once */
     uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: the launch does not say */
 } ptx_launch;
+/* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -430,9 +430,9 @@ typedef struct ptx_operation {
    MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families, arithmetic
    (which carry bit 62) and memory (bit 63), so that one is never taken for the other. The texts and the first
    .version and target of a modifier stand in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
-#define PTX__A(bit) ((ptx_mods)1 << 62 | (ptx_mods)1 << (bit))
-#define PTX__M(bit) ((ptx_mods)1 << 63 | (ptx_mods)1 << (bit))
-#define PTX__FAMILY ((ptx_mods)3 << 62)
+#define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
+#define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
+#define PTX__FAMILY (UINT64_C(3) << 62)
 
 #define PTX_EQ PTX__A(0) /* comparisons: setp, set */
 #define PTX_NE PTX__A(1)
@@ -619,7 +619,7 @@ typedef struct ptx_operation {
 #define PTX__MULTIMEM_ST (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
 
 /* Sets of types, one bit each. */
-#define PTX__T(type) ((uint64_t)1 << PTX_##type)
+#define PTX__T(type) (UINT64_C(1) << PTX_##type)
 #define PTX__I16 (PTX__T(U16) | PTX__T(S16))
 #define PTX__I32 (PTX__T(U32) | PTX__T(S32))
 #define PTX__I64 (PTX__T(U64) | PTX__T(S64))
@@ -2422,6 +2422,23 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 #define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes);
+/* Element `index` of an array of that type, p[index]: as a memory operand, read, written. */
+#define ptx_elem(k, type, p, index) ptx_elem_((k), PTX__AT, (type), (p), (index))
+#define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
+#define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
+/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size. In
+   an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+#define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
+#define ptx_ld_field(k, type, p, type_name, member)                                                          \
+    ptx_ld(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)))
+#define ptx_st_field(k, type, p, type_name, member, value)                                                   \
+    ptx_st(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)),  \
+           value)
+#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, 0)->member)
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
 /* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
 #define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
@@ -2434,16 +2451,48 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
+#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
+#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_ntid_x(k) ptx_sreg(k, PTX_NTID_X)
+#define ptx_ntid_y(k) ptx_sreg(k, PTX_NTID_Y)
+#define ptx_ntid_z(k) ptx_sreg(k, PTX_NTID_Z)
 #define ptx_ctaid_x(k) ptx_sreg(k, PTX_CTAID_X)
 #define ptx_ctaid_y(k) ptx_sreg(k, PTX_CTAID_Y)
 #define ptx_ctaid_z(k) ptx_sreg(k, PTX_CTAID_Z)
 #define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
-#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
-#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
+#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
+#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
+#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
+#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
+#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
+#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
+#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
+#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
+#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
+#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
+#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
+#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
+#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
+#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
+#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
+#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
+#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
+#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
+#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
+#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
+#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
+#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
+#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
+#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
+#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
+/* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
+#define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
+#define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
+#define ptx_global_z(k) ptx_global_((k), PTX__AT, 2)
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension);
 
 /* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
    warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
@@ -2904,8 +2953,8 @@ typedef struct ptx__block {
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
-/* Of a register. %tid.x, plus what is uniform in a warp (warpgroup) and a multiple of 32 (128), shifted right
-   by `shift`: tid. Compared with, or divided by, multiples of 32 and 128 that is uniform in a warp or group. */
+/* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
+   and a multiple of 32 (128), shifted right by `shift`. */
 typedef struct ptx__uniform {
     uint32_t root;   /* the instruction where the difference begins, + 1 */
     uint32_t branch; /* the branch that gave `level`, + 1 */
@@ -2914,7 +2963,7 @@ typedef struct ptx__uniform {
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
     uint8_t needed;
-    uint8_t last_class; /* of a variable's last set, in `last_set`, the instruction + 1, for the rest of its block */
+    uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
 /* A register that is live between blocks, in a block that mentions it; both chains: index + 1. */
@@ -3016,7 +3065,7 @@ struct ptx_kernel {
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_TCGEN05 0x10000000u
-#define PTX__SEEN_TOGETHER 0x04000000u  /* what is not for ANY threads, and addresses of arrays and variables */
+#define PTX__SEEN_TOGETHER 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
@@ -3218,6 +3267,16 @@ PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m) { return m ? &m->
 
 PTXGEN_API const char *ptx_type_name(ptx_type type) {
     return ptx__is_type((unsigned)type) ? ptx__fact((unsigned)type)->name : "?";
+}
+
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
+    ptx_launch launch;
+    uint64_t blocks = block ? threads / block + (threads % block != 0) : 0;
+    memset(&launch, 0, sizeof launch);
+    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
+    launch.block[0] = block;
+    launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+    return launch;
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
@@ -3473,6 +3532,66 @@ static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
+}
+
+/* Room for the longest list of types. */
+typedef struct ptx__list {
+    char s[400];
+} ptx__list;
+
+/* "u32, s32 or f32" */
+static ptx__list ptx__types_text(uint64_t set) {
+    ptx__list list;
+    size_t n = 0;
+    unsigned type;
+    list.s[0] = 0;
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1)
+            n += (size_t)snprintf(list.s + n, sizeof list.s - n, "%s%s",
+                                  !n               ? ""
+                                  : set >> type > 1 ? ", "
+                                                    : " or ",
+                                  ptx__fact(type)->name);
+    return list;
+}
+
+/* Whether ptx_cvt goes from and to the type: one number of its own. */
+static int ptx__is_number(unsigned type) {
+    const ptx__type_fact *f = ptx__fact(type);
+    return type == PTX_F16 || type == PTX_BF16 || f->kind == 'f'
+           || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
+}
+
+/* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
+static ptx__list ptx__cure(ptx_val v, unsigned type) {
+    static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
+                                         PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
+    const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
+    ptx__list text;
+    char name[16];
+    size_t i;
+    text.s[0] = 0;
+    for (i = 0; want->name[i] && i < sizeof name - 1; i++)
+        name[i] = (char)(want->name[i] >= 'a' ? want->name[i] - 'a' + 'A' : want->name[i]);
+    name[i] = 0;
+    if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
+        for (i = 0; i < sizeof immediates && immediates[i] != type; i++) {}
+        if (i < sizeof immediates && v.type != type)
+            snprintf(text.s, sizeof text.s, ": write ptx_%s(number)", want->name);
+    } else if (v.kind == PTX__REG && type == PTX_PRED && have->bits > 1)
+        snprintf(text.s, sizeof text.s, ": compare it, ptx_setp(k, PTX_NE, x, zero)");
+    else if (v.kind == PTX__REG && v.type == PTX_PRED && want->bits > 1)
+        snprintf(text.s, sizeof text.s, ": ptx_selp(k, one, zero, p) makes a number of it");
+    else if (v.kind == PTX__REG && v.type != type) {
+        int number = ptx__is_number(type) && ptx__is_number(v.type);
+        int bits = want->bits && want->bits == have->bits;
+        if (number)
+            snprintf(text.s, sizeof text.s, ": ptx_cvt(k, PTX_%s, x) converts it%s%s%s", name,
+                     bits ? ", ptx_as(x, PTX_" : "", bits ? name : "", bits ? ") reads the same bits" : "");
+        else if (bits)
+            snprintf(text.s, sizeof text.s, ": ptx_as(x, PTX_%s) reads the same bits", name);
+    }
+    return text;
 }
 
 /* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
@@ -3769,12 +3888,24 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
-    if (!closest && row->src)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
-                  ptx__fact(type)->name);
-    else if (!closest)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
-    else {
+    if (!closest) {
+        uint64_t types = 0, sources = 0;
+        const ptx__row *any = row;
+        for (; any < ptx__rows + PTX__ROW_COUNT && any->op == op; any++) {
+            types |= any->types;
+            if (!any->types || any->types >> type & 1) sources |= any->src;
+        }
+        if (sources)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
+                      ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
+                      ptx__types_text(sources).s);
+        else if (!types)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
+                      ptx__fact(type)->name);
+        else
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
+                      ptx__fact(type)->name, ptx__types_text(types).s);
+    } else {
         const ptx_mods other_mods = asked & ~closest->allow;
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
@@ -4251,8 +4382,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         snprintf(what, sizeof what, "operand %u", index);
         ptx__mine(k, site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", index, name, ptx__describe(v),
-              want->name, where);
+    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
+              want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
@@ -5196,7 +5327,10 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     }
     if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0
         || strcmp(name, "vprintf") == 0) { /* CUDA's own */
-        ptx_fail(m, PTX_E_NAME, site, "'%.60s' is not a name", name ? name : "(null)");
+        ptx_fail(m, PTX_E_NAME, site,
+                 "'%.60s' is not a name: 1 to 255 letters, digits and _, the first no digit; _, WARP_SZ and "
+                 "vprintf are taken",
+                 name ? name : "(null)");
         return 0;
     }
     return ptx__keep(m, name, n);
@@ -5466,7 +5600,10 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     if (!ptx__ready(k)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
-        ptx__fail(k, PTX_E_TYPE, site, "a parameter cannot have type %s", ptx_type_name(type));
+        ptx__fail(k, PTX_E_TYPE, site,
+                  bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
+                        : "a parameter cannot have type %s",
+                  ptx_type_name(type));
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
@@ -5733,8 +5870,8 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     if (v->kind == PTX__NOTHING)
         ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
     else
-        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s", what, want->name,
-                  ptx__describe(*v));
+        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
+                  ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
@@ -5896,8 +6033,8 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
         if (v[i].kind == PTX__IMM_FLOAT)
-            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
-                      ptx_type_name(type));
+            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s: write ptx_imm(number)", i + 2,
+                      ptx__describe(v[i]), ptx_type_name(type));
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
@@ -6017,8 +6154,9 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
     if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s: ptx_cvt",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name);
+        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
+                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
+                  ptx__cure(index, address.type).s);
         return ptx__none();
     }
     if (wide) { /* the same sign as the index, so that it extends as its type says */
@@ -6090,6 +6228,18 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
+    if (ptx__ready(k) && !ptx_type_bytes(type))
+        ptx__fail(k, PTX_E_TYPE, site, "elements of type %s have no size in memory", ptx_type_name(type));
+    return ptx_at(ptx_ptr_add_(k, site, p, index, ptx_type_bytes(type)), 0);
+}
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes) {
+    if (ptx__ready(k) && ptx_type_bytes(type) != bytes)
+        ptx__fail(k, PTX_E_TYPE, site, "the field has %lu bytes, %s has %lu", (unsigned long)bytes,
+                  ptx_type_name(type), (unsigned long)ptx_type_bytes(type));
+    return ptx_at(field, 0);
+}
+
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
     const ptx__special_fact *special;
@@ -6104,6 +6254,14 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
+}
+
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
+    const unsigned d = (unsigned)dimension % 3;
+    ptx_val block = ptx_sreg_(k, site, (ptx_special)(PTX_CTAID_X + d));
+    ptx_val threads = ptx_sreg_(k, site, (ptx_special)(PTX_NTID_X + d));
+    ptx_val thread = ptx_sreg_(k, site, (ptx_special)(PTX_TID_X + d));
+    return ptx_op3_(k, site, PTX_MAD, 0, block, threads, thread);
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
@@ -6835,7 +6993,8 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     if (!ptx__ready(k)) return;
     if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred", ptx__describe(p));
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
+                  ptx__cure(p, PTX_PRED).s);
         return;
     }
     if (!ptx__mine(k, site, p, "the condition")) return;
@@ -7102,22 +7261,23 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
 }
 
 /* -- verify: graph and definitions --
-   Basic blocks, the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001) and
-   the postdominator tree. A value has one definition and a variable one declaration; it must dominate each
-   use. All of it is linear in practice. */
+   Basic blocks; the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001)
+   and the postdominator tree. A value has one definition and a variable one declaration, which must dominate
+   each use. All of it is linear in practice. */
 
 typedef struct ptx__graph {
     ptx__block *block;
-    uint32_t blocks, reached;              /* reached: how many a path from the entry leads to */
-    uint32_t *block_of_label, *order;      /* order: reverse postorder -> block */
-    uint32_t *first_predecessor, *predecessor; /* of block b: from first_predecessor[b], below that of b + 1 */
-    uint32_t bias[PTX__CLASSES];           /* a register's word + bias of its class = its slot, in all classes */
+    uint32_t blocks, reached;         /* reached: how many a path from the entry leads to */
+    uint32_t *block_of_label, *order; /* order: reverse postorder -> block */
+    uint32_t *first_predecessor,
+        *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
+    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
     uint32_t registers;
     uint32_t *definition, *definition_block; /* slot -> instruction + 1, 0: none; its block */
-    uint32_t *checked;                     /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;                        /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch;           /* see ptx__special_at */
-    uint32_t *stack, *mark;                /* for walks: a word a block */
+    uint32_t *checked;                       /* slot -> block + 1 in which a use was last checked */
+    uint32_t *sets;                          /* slot -> last of module.sets + 1; NULL where nobody asks */
+    uint32_t *special, prefetch;             /* see ptx__special_at */
+    uint32_t *stack, *mark;                  /* for walks: a word a block */
     /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
@@ -7285,7 +7445,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     return 1;
 }
 
-/* Number the blocks that a path from the entry reaches, in reverse postorder. order 0: none, the entry has 1. */
+/* Number the blocks that a path from the entry reaches, in reverse postorder. 0: none, the entry has 1. */
 static void ptx__fill_order(ptx__graph *g) {
     uint32_t *stack = g->order + g->blocks, depth = 0, left = g->blocks, i;
     ptx__block *block = g->block;
@@ -7331,7 +7491,8 @@ static void ptx__number_dominators(ptx__graph *g) {
     for (i = g->reached; i-- > 1;) block[block[g->order[i]].idom].out += block[g->order[i]].out;
     for (i = 0; i < g->reached; i++) {
         ptx__block *b = &block[g->order[i]];
-        if (i == 0) b->in = 0;
+        if (i == 0)
+            b->in = 0;
         else {
             b->in = place[b->idom];
             place[b->idom] += b->out;
@@ -7430,7 +7591,8 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
     uint32_t low = 0, high = g->blocks;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (g->block[middle].first <= i) low = middle;
+        if (g->block[middle].first <= i)
+            low = middle;
         else
             high = middle;
     }
@@ -7488,8 +7650,8 @@ static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: whether
-   that definition is on every path to here. */
+/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: is
+   that definition on every path to here? */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
     const uint32_t slot = ptx__slot(g, word), home = g->definition_block[slot];
     uint32_t in;
@@ -7591,7 +7753,8 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     size_t low = 0, high = k->calls.count / 2;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (k->calls.at[2 * middle] <= i) low = middle;
+        if (k->calls.at[2 * middle] <= i)
+            low = middle;
         else
             high = middle;
     }
@@ -7630,7 +7793,7 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
     case PTX__WHO_MEMBERS: /* the mask of all lanes is for a warp; which lanes another names, a run shows */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
-                                                                                      : PTX__CLASS_LANE;
+                                                                                     : PTX__CLASS_LANE;
     case PTX__WHO_CALL:
         while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
             if (callee->bears < least) least = callee->bears;
@@ -7737,13 +7900,13 @@ static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
-    ptx__uniform *value;          /* slot -> */
-    uint32_t *level, *branch;     /* block -> level; the branch that gave it, + 1 */
-    uint32_t *condition;          /* block -> the class of its branch's condition so far */
-    uint32_t *condition_root;     /* and where that begins to differ */
+    ptx__uniform *value;             /* slot -> */
+    uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
+    uint32_t *condition;             /* block -> the class of its branch's condition so far */
+    uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__raised */
-    uint32_t *needed;             /* a bit an instruction */
-    uint32_t *work;               /* a stack of slots */
+    uint32_t *needed;                /* a bit an instruction */
+    uint32_t *work;                  /* a stack of slots */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
@@ -7789,8 +7952,7 @@ static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
-    for (; w < end; w = ptx__next_operand(w))
-        ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
+    for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
 
 /* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
@@ -7854,8 +8016,10 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 /* A register as instruction i of block b reads it. */
 static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     ptx__uniform x = u->value[ptx__slot(u->g, word)];
-    if (x.last_set > u->g->block[b].first && x.last_set <= i) x.class_ = x.last_class, x.root = x.last_root;
-    else if (x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
+    if (x.last_set > u->g->block[b].first && x.last_set <= i)
+        x.class_ = x.last_class, x.root = x.last_root;
+    else if (x.level > u->level[b] && x.level > x.class_)
+        x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
 }
@@ -7869,7 +8033,8 @@ static ptx__uniform ptx__operand_class(const ptx__uniformity *u, const uint32_t 
     if (PTX__TAG(word) < PTX__CLASSES) return ptx__read_register(u, word, i, b);
     x.root = i + 1;
     if (PTX__IS_INTEGER(word)) x.zeros = ptx__low_zeros(w[1]);
-    if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function) x.class_ = PTX__CLASS_LANE; /* each its own */
+    if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function)
+        x.class_ = PTX__CLASS_LANE; /* each its own */
     if (PTX__TAG(word) == PTX__W_SPECIAL) {
         x.class_ = (uint8_t)ptx__special_class(u->k, PTX__INDEX(word));
         if (PTX__INDEX(word) == PTX_TID_X) x.tid = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
@@ -7899,7 +8064,8 @@ static unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, 
     unsigned class_ = x[0].tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
     if (k->need[1] * k->need[2] > 1 && (c = ptx__class_of_rows(k->need[0])) > class_) class_ = c;
     if (op == PTX_SETP) {
-        if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number)) return PTX__CLASS_LANE;
+        if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number))
+            return PTX__CLASS_LANE;
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
         if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->need[0] && rows >= k->need[0])
@@ -7925,7 +8091,8 @@ static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, uns
 }
 
 /* What the result of an operation on x[0] .., their words at w, keeps of %tid.x and of low zeros. */
-static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w, ptx__uniform *r) {
+static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w,
+                               ptx__uniform *r) {
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     unsigned zeros = 0;
     if (mods & (PTX_HI | PTX_SAT) & ~PTX__FAMILY) return;
@@ -7937,7 +8104,8 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SUB:
     case PTX_ADD:
         zeros = x[0].zeros < x[1].zeros ? x[0].zeros : x[1].zeros;
-        if (x[0].tid) r->tid = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
+        if (x[0].tid)
+            r->tid = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
         else if (x[1].tid && form->row->op == PTX_ADD)
             r->tid = ptx__tid_plus(&x[1], &x[0], x[0].zeros);
         break;
@@ -7993,7 +8161,8 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
-    if (x[0].tid && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
+    if (x[0].tid
+        && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
         narrower = ptx__tid_test_class(u->k, form, x, ptx__next_operand(first));
         if (narrower < r.class_) r.class_ = (uint8_t)narrower, r.root = i + 1;
     }
@@ -8021,11 +8190,14 @@ static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b)
         slot = ptx__slot(u->g, *w);
         x = &u->value[slot];
         if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, changed = 1;
-        if (u->g->sets[slot] && !ins->guard) x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
-        else if (made.class_ > x->last_class) /* by a guard: behind it the variable may be what it was before */
+        if (u->g->sets[slot] && !ins->guard)
+            x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
+        else if (made.class_
+                 > x->last_class) /* by a guard: behind it the variable may be what it was before */
             x->last_class = made.class_, x->last_root = made.root;
         if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b], changed = 1;
-        if (u->g->sets[slot] || (x->tid == made.tid && x->shift == made.shift && x->zeros == made.zeros)) continue;
+        if (u->g->sets[slot] || (x->tid == made.tid && x->shift == made.shift && x->zeros == made.zeros))
+            continue;
         x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros, changed = 1;
     }
     return changed;
@@ -8061,9 +8233,9 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
     return b;
 }
 
-/* The branch at the end of block `from` diverges at that level: raise what is control dependent on it, and on
-   branches in there. Each block is raised once to each level, and with one to those below it; so the search on
-   the highest finds all that is new to any. */
+/* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
+   on it, and on branches in there. A block is raised once to each level, and to all below it at the same time;
+   so the search at the highest level finds all that is new at any. */
 static void ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
     uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
@@ -8092,8 +8264,7 @@ static int ptx__propagate_divergence(ptx__uniformity *u) {
     for (b = 0; b < u->g->blocks; b++) {
         ptx__uniform condition;
         if (!u->g->block[b].guard || !u->g->block[b].order) continue;
-        condition =
-            ptx__read_register(u, PTX__PREDICATE(u->g->block[b].guard), u->g->block[b].end - 1, b);
+        condition = ptx__read_register(u, PTX__PREDICATE(u->g->block[b].guard), u->g->block[b].end - 1, b);
         if (condition.class_ <= u->condition[b]) continue;
         u->condition[b] = condition.class_;
         u->condition_root[b] = condition.root;
@@ -8177,9 +8348,10 @@ static ptx_code ptx__check_barrier(const ptx__uniformity *u, uint32_t i, uint32_
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
             ptx__describe_root(k, x.root, root, sizeof root);
-            return ptx__fault(k, PTX_E_DIVERGENT, i,
-                              "operand %u of %s must be the same for all that come together; it depends on %s",
-                              (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
+            return ptx__fault(
+                k, PTX_E_DIVERGENT, i,
+                "operand %u of %s must be the same for all that come together; it depends on %s",
+                (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
         if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
             return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most",
@@ -8253,7 +8425,7 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__forward {
     ptx_kernel *k;
     ptx__graph *g;
-    uint32_t effects;      /* a bit for each effect that matters; 0: all instructions do */
+    uint32_t effects;       /* a bit for each effect that matters; 0: all instructions do */
     uint32_t *about, count; /* what the problem is about */
 } ptx__forward;
 typedef uint32_t (*ptx__transfer)(const ptx__forward *p, uint32_t i, uint32_t fact, int report);
@@ -8300,8 +8472,8 @@ static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer
     return p->k->m->error.code;
 }
 
-/* The possible states of this thread's cp.async copies: none issued, issued, committed to a group, waited for.
-   Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
+/* The possible states of this thread's cp.async copies: none issued, issued, committed to a group, waited
+   for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
 static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget);
@@ -8323,13 +8495,15 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     uint32_t effects = ptx__effects_of(p->k, i);
     if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
     if (report && open && effects >> PTX__EFFECT_READ & 1 && ptx__shared_array(p->k, p->g, i) & *p->about)
-        ptx__fault(p->k, PTX_E_ASYNC, i,
-                   "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
-                   "on some path to here");
+        ptx__fault(
+            p->k, PTX_E_ASYNC, i,
+            "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
+            "on some path to here");
     if (report && fact & PTX__COPY_ISSUED && effects == 1u << PTX__EFFECT_WAIT_GROUPS)
-        ptx__fault(p->k, PTX_E_ASYNC, i,
-                   "cp.async.wait_group waits for committed groups only, and on some path to here the copies are "
-                   "not committed");
+        ptx__fault(
+            p->k, PTX_E_ASYNC, i,
+            "cp.async.wait_group waits for committed groups only, and on some path to here the copies are "
+            "not committed");
     if (effects >> PTX__EFFECT_COPY & 1 && fact != PTX__COPY_WAITED)
         return (fact & PTX__COPY_WAITED) | PTX__COPY_ISSUED;
     if (effects >> PTX__EFFECT_COMMIT & 1 && open) return (fact & ~open) | PTX__COPY_COMMITTED;
@@ -8440,9 +8614,10 @@ static uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, ui
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
         for (j = 0; j < p->count; j++)
             if (fact >> j & 1 && p->about[j] + 1 == p->g->definition[ptx__slot(p->g, word)])
-                ptx__fault(p->k, PTX_E_ASYNC, i,
-                           "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
-                           p->k->ins.at[p->about[j]].site);
+                ptx__fault(
+                    p->k, PTX_E_ASYNC, i,
+                    "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
+                    p->k->ins.at[p->about[j]].site);
     switch (ptx__op_of(p->k, ins)) {
     case PTX_TCGEN05_WAIT_LD:
     case PTX_RAW: return 0; /* a call, or text that may wait */
@@ -8488,10 +8663,11 @@ static uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t 
     if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
     if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
     if (report && reads && fact & PTX__CARRY_NONE)
-        ptx__fault(p->k, PTX_E_UNDEFINED, i,
-                   "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
-                   "between",
-                   form->row->name);
+        ptx__fault(
+            p->k, PTX_E_UNDEFINED, i,
+            "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
+            "between",
+            form->row->name);
     if ((reads || op == PTX_ADD || op == PTX_SUB || op == PTX_MAD) && form->asked & PTX_CC & ~PTX__FAMILY)
         return PTX__CARRY_SET | (ins->guard ? fact : 0u);
     return fact;
@@ -8509,7 +8685,8 @@ static ptx_code ptx__check_carry(ptx_kernel *k, ptx__graph *g) {
    of `step`, a power of two. Step 1: nothing is known. */
 static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
     if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
-    if (b.symbol && (a.symbol || negate)) a.step = 1, a.symbol = 0;
+    if (b.symbol && (a.symbol || negate))
+        a.step = 1, a.symbol = 0;
     else
         a.symbol |= b.symbol;
     if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
@@ -8535,7 +8712,8 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     return a;
 }
 
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins, int *budget) {
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins,
+                                   int *budget) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
     const ptx__known nothing = {0, 0, 1, 0};
@@ -8606,13 +8784,15 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint
 }
 
 /* The alignment and size in bytes of what an operand in the slot of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align, uint32_t *bytes) {
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
     const ptx__form *form = ptx__form_of(k, ins);
     const unsigned op = form->row->op, effect = form->effect;
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
     *align = *bytes = 1;
-    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE) *align = *bytes = 128;
+    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE)
+        *align = *bytes = 128;
     else if (op == PTX_DISCARD || op == PTX_APPLYPRIORITY)
         *align = *bytes = 128;
     else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
@@ -8631,14 +8811,15 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;
     else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN || effect == PTX__EFFECT_BULK_OUT)) {
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN
+                 || effect == PTX__EFFECT_BULK_OUT)) {
         while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
         if (w < end) *bytes = w[1];
         *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
     }
 }
 
-/* The space of an access, a bit for each that it may go to, against that of the symbol: NULL, or what it is. */
+/* What the symbol is, if an instruction's state space is another; else NULL. */
 static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
     const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
@@ -8650,12 +8831,14 @@ static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, 
         if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
             own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
     }
-    if (!space) return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
+    if (!space)
+        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
     return space & own & ~PTX__FAMILY ? NULL : what;
 }
 
 /* The address at w, its base and the offset behind it, in the slot of that letter. */
-static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w, char letter) {
+static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
+                                   char letter) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
     const char *array, *other, *text = k->m->chars.at + form->text;
@@ -8678,8 +8861,8 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
         if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
-                          (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     behind = v.step && v.step < own ? (uint32_t)v.step : own;
     if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
         return ptx__fault(
@@ -8687,10 +8870,10 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
             "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %u", text,
             align, (long long)((uint64_t)offset & (behind - 1)), behind);
     if (own < align && !v.step)
-        return ptx__fault(
-            k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that alignment",
-            text, align, array, own);
+        return ptx__fault(k, PTX_E_ALIGN, i,
+                          "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
+                          "it that alignment",
+                          text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -8749,11 +8932,13 @@ static ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
             else if (op == PTX_SETMAXNREG_DEC && n > most)
                 return ptx__fault(
                     k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n,
+                    most);
             else if (op == PTX_SETMAXNREG_INC && k->max_registers && n < least)
                 return ptx__fault(
                     k, PTX_E_REGISTER_CAP, i,
-                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n, least);
+                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n,
+                    least);
         }
     return PTX_E_NONE;
 }
@@ -8795,10 +8980,10 @@ enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 }; /* LIVE_IN: read
 typedef struct ptx__liveness {
     ptx_kernel *k;
     ptx__graph *g;
-    uint32_t *of_register, *in_block;     /* slot, block -> its last mention + 1 */
+    uint32_t *of_register, *in_block;       /* slot, block -> its last mention + 1 */
     uint32_t *live_in, *live_out, *written; /* block -> the register for which that holds, as a number */
-    uint32_t *registers, *predicates;     /* block -> what is live at its end */
-    uint32_t *live;                       /* slot -> block + 1 in which it is live at this point */
+    uint32_t *registers, *predicates;       /* block -> what is live at its end */
+    uint32_t *live;                         /* slot -> block + 1 in which it is live at this point */
 } ptx__liveness;
 
 /* What a register takes: 32-bit registers in the low half, predicates in the high half. */
@@ -8834,7 +9019,8 @@ static void ptx__find_mentions(ptx__liveness *l) {
             for (i = g->block[b].first; g->block[b].order && i < g->block[b].end; i++) {
                 const ptx__ins *ins = &k->ins.at[i];
                 for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-                    if (pass == 0) l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
+                    if (pass == 0)
+                        l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
                     else if (l->live[ptx__slot(g, word)])
                         ptx__add_mention(l, word, b, PTX__LIVE_IN);
                 for (at = 0; pass && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
@@ -8851,7 +9037,8 @@ static void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
     uint32_t x, j, depth = 0;
     for (x = head; x; x = at[x - 1].next_of_register) {
         if (at[x - 1].flags & PTX__WRITTEN) l->written[at[x - 1].block] = id;
-        if (at[x - 1].flags & PTX__LIVE_IN) g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
+        if (at[x - 1].flags & PTX__LIVE_IN)
+            g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
     }
     while (depth) {
         const uint32_t b = g->stack[--depth];
@@ -8893,7 +9080,8 @@ static void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak
         uint64_t held = now;
         for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
             uint32_t *live = &l->live[ptx__slot(g, word)];
-            if (*live != b + 1) held += ptx__weight(word); /* made and never used */
+            if (*live != b + 1)
+                held += ptx__weight(word); /* made and never used */
             else if (!ins->guard)
                 *live = 0, now -= ptx__weight(word);
         }
@@ -8942,9 +9130,9 @@ static int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *p
 
 /* In this order: each relies on those before it. */
 static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
-    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,          ptx__check_exits,
-    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,         ptx__check_products,
-    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg,    ptx__check_tensor_memory};
+    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,       ptx__check_exits,
+    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,      ptx__check_products,
+    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg, ptx__check_tensor_memory};
 
 /* What is left open where the record ends. */
 static ptx_code ptx__check_record(ptx_kernel *k) {
@@ -9047,7 +9235,8 @@ static int ptx__find_recursion(ptx_module *m) {
             continue;
         }
         callee = k->calls.at[at + 1] == PTX__ANY_CALLEE ? NULL : m->kernels.at[k->calls.at[at + 1]];
-        if (callee && !callee->reached) stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
+        if (callee && !callee->reached)
+            stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
         else if (callee && (callee->reached == 1 || callee->recursive))
             k->recursive = k->calls.at[at] + 1;
         else
@@ -9653,7 +9842,10 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
             p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
-            if (site) p = ptx__string(ptx__string(p, " // "), site);
+            if (site) { /* from a caller of the functions with _: no character may end the comment */
+                p = ptx__string(p, " // ");
+                for (; *site; site++) *p++ = *site < 32 || *site > 126 ? '?' : *site;
+            }
         }
         *p++ = '\n';
     }

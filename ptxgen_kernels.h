@@ -8,8 +8,10 @@
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16};                 // what is 0 is the default
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8 : 0};
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
+       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -60,7 +62,13 @@
                          and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
+                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
+                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
+     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk, 2^-21
+                         for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by (2.25 d
+                         + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is, above. Beside double,
+                         100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200.
      traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
                          once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
                          heads fill the machine. Where they do not, chunks are as small as gives each
@@ -81,6 +89,7 @@
      no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
                          heads that a block has found it for; nothing is read or appended there
      length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
+     score past f32      infinite, of the sign that it has
      score -inf          that key has weight 0; when all are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
      score NaN           NaN in that head's output
@@ -122,7 +131,9 @@
      score NaN           NaN in that query's output and lse; unseen scores do not matter
      weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
                          that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head
+     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
+                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
+                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
      out in f16          what passes its range becomes infinite
      cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
                          than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
@@ -190,6 +201,7 @@
           the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
           at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
@@ -5247,14 +5259,18 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
 }
 
 /* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. The second term of
-   f16 is 2^12 times what the first leaves, at most 2^3: as much more of the range below. */
+   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
+   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
+   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
+   at most 2^3: as much more of the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n,
-             i, e, h, j, pass, count, vecs, steps = (f->d + 15) / 16, term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], words[8][3][4], back[2], most, up, size[8], to,
+    int32_t goal = f->type == PTX_F16 ? 14 : -9;
+    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+             steps = (f->d + 15) / 16, term_bytes;
+    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
@@ -5280,16 +5296,22 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
         size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
         size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32(goal ? 254 : 253)); /* `up` must not be 0 */
-        up = ptx_sub(k, ptx_u32(254 + goal), size[n]);
+        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
-            x[n][e] = ptx_mul(k, x[n][e], up);
+            p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
+            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            x[n][e] = ptx_mul(k, x[n][e], up);
+            here = ptx_abs(k, x[n][e]);
+            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
+            p = ptx_and(k, p, here);
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, x[n], words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
@@ -5300,7 +5322,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
                 x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
             }
         }
-        size[n] = ptx_sub(k, size[n], ptx_u32(goal));
+        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
+                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));

@@ -132,18 +132,24 @@ static void prints_(int line, const char *what) {
 
 static void types(void) {
     start(75), L ptx_add(k, u, s), WRONG("u32 + s32", PTX_E_TYPE, "operand 2|add|s32|u32");
-    start(75), L ptx_add(k, h, b), WRONG("f16 + bf16", PTX_E_TYPE, "operand 2|add|bf16|f16");
-    start(75), L ptx_add(k, f, u), WRONG("f32 + u32", PTX_E_TYPE, "operand 2|add|f32|u32");
-    start(75), L ptx_add(k, f, ptx_f64(1)), WRONG("f32 + f64 immediate", PTX_E_TYPE, "f64|f32");
-    start(75), L ptx_add(k, u, ptx_f32(1)), WRONG("u32 + f32 immediate", PTX_E_TYPE, "f32|u32");
+    start(75), L ptx_add(k, h, b),
+    WRONG("f16 + bf16", PTX_E_TYPE, "operand 2|add|bf16|f16|ptx_cvt(k, PTX_F16, x)");
+    start(75), L ptx_add(k, f, u),
+    WRONG("f32 + u32", PTX_E_TYPE,
+          "operand 2|add|f32|u32|ptx_cvt(k, PTX_F32, x) converts|ptx_as(x, PTX_F32)");
+    start(75), L ptx_add(k, f, ptx_f64(1)),
+    WRONG("f32 + f64 immediate", PTX_E_TYPE, "f64|f32|write ptx_f32(number)");
+    start(75), L ptx_add(k, u, ptx_f32(1)),
+    WRONG("u32 + f32 immediate", PTX_E_TYPE, "f32|u32|write ptx_u32(number)");
     start(75), L ptx_add(k, f, ptx_imm(1)),
-    WRONG("f32 + integer immediate", PTX_E_TYPE, "integer immediate|f32");
-    start(75), L ptx_add(k, u, c), WRONG("predicate as a value", PTX_E_TYPE, "operand 2|pred|u32");
-    start(75), L ptx_if(k, u), WRONG("if on a u32", PTX_E_TYPE, "u32|pred");
+    WRONG("f32 + integer immediate", PTX_E_TYPE, "integer immediate, expected f32: write ptx_f32(number)");
+    start(75), L ptx_add(k, u, c), WRONG("predicate as a value", PTX_E_TYPE, "operand 2|pred|u32|ptx_selp");
+    start(75), L ptx_if(k, u), WRONG("if on a u32", PTX_E_TYPE, "u32|pred|ptx_setp");
     start(75), ptx_loop(k), L ptx_while(k, f), WRONG("while on an f32", PTX_E_TYPE, "f32|pred");
     start(75), L ptx_guard(k, u), WRONG("guard on a u32", PTX_E_TYPE, "u32|pred");
     start(75), L ptx_selp(k, u, u, u), WRONG("selp on a u32", PTX_E_TYPE, "operand 3|selp|u32|pred");
-    start(75), L ptx_shl(k, u, w), WRONG("64-bit shift count", PTX_E_TYPE, "operand 2|shl|u64|u32");
+    start(75), L ptx_shl(k, u, w),
+    WRONG("64-bit shift count", PTX_E_TYPE, "operand 2|shl|u64|u32: ptx_cvt(k, PTX_U32, x) converts it");
     start(75), L ptx_shl(k, w, w),
     WRONG("64-bit shift count of 64 bits", PTX_E_TYPE, "operand 2|shl|u64|u32");
     start(75), L ptx_shr(k, u, f), WRONG("f32 shift count", PTX_E_TYPE, "operand 2|shr|f32|u32");
@@ -208,9 +214,10 @@ static void types(void) {
 static void forms(void) {
     start(75), L ptx_fma(k, u, u, u), WRONG("fma of integers", PTX_E_FORM, "fma|u32");
     start(75), L ptx_mad(k, f, f, f), WRONG("mad of floats", PTX_E_FORM, "mad|f32");
-    start(75), L ptx_ex2(k, d), WRONG("ex2 of f64", PTX_E_FORM, "ex2|f64");
+    start(75), L ptx_ex2(k, d),
+    WRONG("ex2 of f64", PTX_E_FORM, "ex2|has no form for type f64: it has f16|f32");
     start(75), L ptx_rem(k, f, f), WRONG("rem of f32", PTX_E_FORM, "rem|f32");
-    start(75), L ptx_div(k, h, h), WRONG("div of f16", PTX_E_FORM, "div|f16");
+    start(75), L ptx_div(k, h, h), WRONG("div of f16", PTX_E_FORM, "div|f16: it has|u16|f32 or f64");
     start(75), L ptx_neg(k, u), WRONG("neg of u32", PTX_E_FORM, "neg|u32");
     start(75), L ptx_popc(k, i16), WRONG("popc of 16 bits", PTX_E_FORM, "popc|b16");
     start(75), L ptx_add(k, c, c), WRONG("add of predicates", PTX_E_FORM, "add|pred");
@@ -354,7 +361,9 @@ static void names(void) {
     char longname[301];
     memset(longname, 'x', 300);
     longname[300] = 0;
-    start(75), L ptx_entry(m, "1k"), WRONG("digit first", PTX_E_NAME, "1k");
+    start(75), L ptx_entry(m, "1k"),
+    WRONG("digit first", PTX_E_NAME,
+          "'1k' is not a name: 1 to 255 letters, digits and _, the first no digit");
     start(75), L ptx_entry(m, "na\xc3\xafve"), WRONG("not ASCII", PTX_E_NAME, "na");
     start(75), L ptx_entry(m, "_"), WRONG("underscore alone", PTX_E_NAME, "'_'");
     start(75), L ptx_entry(m, "WARP_SZ"), WRONG("WARP_SZ", PTX_E_NAME, "WARP_SZ");
@@ -643,6 +652,101 @@ static void flow(void) {
     start(75), m->comments = 1, ptx_comment(k, "na\xc3\xafve\nret;\t\x7f"), ptx_ret(k);
     CHECK(ptx_text(m, NULL) && strstr(ptx_text(m, NULL), "\t// na??ve?ret;??\n"));
     FINE("comment that is not ASCII");
+}
+
+/* Numbers that are formats of weights, and others that are none, where a type is wanted. */
+static void no_types(void) {
+    static const uint32_t none[] = {1, 5, 8, 15, PTX__TYPE_COUNT, 0xffffffffu};
+    size_t i;
+    for (i = 0; i < sizeof none / sizeof *none; i++) {
+        const ptx_type t = (ptx_type)none[i];
+        CHECK(strcmp(ptx_type_name(t), "?") == 0 && ptx_type_bytes(t) == 0);
+        start(75), L ptx_param(k, "q", t), WRONG("parameter of no type", PTX_E_TYPE, "cannot have type ?");
+        start(75), L ptx_cvt(k, t, u), WRONG("cvt to no type", PTX_E_ARGUMENT, "is no ptx_type");
+        start(75), L ptx_ld(k, t, ptx_at(p, 0)), WRONG("ld of no type", PTX_E_TYPE, "no type ?");
+        start(75), L ptx_shared(k, "q", t, 4, 0), WRONG("shared of no type", ANY, "type ?");
+        start(75), L ptx_opn(k, PTX_ADD, 0, t, PTX_NONE, 2, &u, 1, &w);
+        WRONG("add of no type", PTX_E_ARGUMENT, "add|is no ptx_type");
+    }
+}
+
+/* The short words emit what the long ones do. */
+typedef struct particle {
+    uint16_t kind;
+    float mass;
+    double position[3];
+} particle;
+static void words(void) {
+    char text[2][4096];
+    const char *whole;
+    ptx_val i;
+    int way;
+    for (way = 0; way < 2; way++) {
+        start(75);
+        if (way) {
+            i = ptx_global_y(k);
+            ptx_st_elem(k, PTX_F32, p, i, ptx_ld_elem(k, PTX_F32, p, i));
+            ptx_st(k, PTX_U16, ptx_elem(k, PTX_U16, p, u), i16);
+            ptx_st_field(k, PTX_F32, p, particle, mass, ptx_ld_field(k, PTX_F32, p, particle, mass));
+            ptx_st(k, PTX_F64, ptx_at(ptx_field(p, particle, position), 8), d);
+        } else {
+            ptx_val block = ptx_ctaid_y(k);
+            ptx_val threads = ptx_ntid_y(k);
+            ptx_val thread = ptx_tid_y(k);
+            ptx_mem at;
+            i = ptx_mad(k, block, threads, thread);
+            f = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, p, i, 4), 0));
+            at = ptx_at(ptx_ptr_add(k, p, i, 4), 0);
+            ptx_st(k, PTX_F32, at, f);
+            ptx_st(k, PTX_U16, ptx_at(ptx_ptr_add(k, p, u, 2), 0), i16);
+            f = ptx_ld(k, PTX_F32, ptx_at(p, 4));
+            ptx_st(k, PTX_F32, ptx_at(p, 4), f);
+            ptx_st(k, PTX_F64, ptx_at(p, 16), d);
+        }
+        ptx_ret(k);
+        whole = ptx_text(m, NULL);
+        CHECK_MORE(whole != NULL && strlen(whole) < sizeof text[0], ptx_get_error(m)->message);
+        sprintf(text[way], "%.4000s", whole ? strchr(whole, '{') : "");
+        FINE("words");
+    }
+    CHECK_MORE(strcmp(text[0], text[1]) == 0 && strstr(text[1], "%ctaid.y"), text[1]);
+    start(75), L ptx_elem(k, PTX_PRED, p, u), WRONG("predicates in memory", PTX_E_TYPE, "pred have no size");
+    start(75), L ptx_ld_field(k, PTX_F64, p, particle, mass);
+    WRONG("a field of 4 bytes as f64", PTX_E_TYPE, "the field has 4 bytes, f64 has 8");
+    {
+        ptx_launch g = ptx_launch_1d(1000, 256);
+        CHECK(g.entry == 0 && g.grid[0] == 4 && g.grid[1] == 1 && g.grid[2] == 1 && g.block[0] == 256);
+        CHECK(g.block[1] == 1 && g.block[2] == 1 && g.shared_bytes == 0 && g.cluster[0] == 0);
+        CHECK(ptx_launch_1d(1024, 256).grid[0] == 4 && ptx_launch_1d(1025, 256).grid[0] == 5);
+        CHECK(ptx_launch_1d(7, 0).grid[0] == 0 && ptx_launch_1d(UINT64_MAX, 1).grid[0] == UINT32_MAX);
+    }
+}
+
+/* A call site that a caller makes up stays inside its comment, and its file's name inside the quotes. */
+static void sites(void) {
+    const char *const site = "evil.c\n\tmov.u32 %r0, 1; // \"\\\r\xff:7";
+    const char *text;
+    uint32_t comments, plain = 0, lines, i;
+    for (comments = 0; comments < 4; comments++) {
+        ptx_place place;
+        m = new_module(75, 0, comments);
+        k = ptx_entry_(m, site, "k");
+        ptx_op0_(k, site, PTX_TRAP, 0);
+        ptx_op0_(k, site, PTX_RET, 0);
+        text = ptx_text(m, NULL);
+        CHECK_MORE(text != NULL, ptx_get_error(m)->message);
+        if (!text) break;
+        for (lines = i = 0; text[i]; i++) {
+            lines += text[i] == '\n';
+            CHECK(text[i] == '\n' || text[i] == '\t' || (text[i] >= 32 && text[i] <= 126));
+        }
+        if (!comments) plain = lines;
+        CHECK(lines == plain + (comments & 2 ? 3 : 0)); /* two .loc, one .file */
+        CHECK(!strstr(text, "\n\tmov") && (comments & 1) == !!strstr(text, "// evil.c??mov.u32"));
+        for (i = 1; i <= lines; i++)
+            if (ptx_locate(m, i, &place)) CHECK(strcmp(place.site, site) == 0 && place.instruction < 2);
+        done();
+    }
 }
 
 static void limits(void) {
@@ -1375,7 +1479,7 @@ int main(int argc, char **argv) {
     size_t i;
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     types(), forms(), modifiers(), ranges(), handles(), names(), addresses(), guards(), targets(), scopes(),
-    flow();
+    flow(), no_types(), words(), sites();
     limits(), printing(), memory(), output(), harmless(), garbage(), table(have_ptxas, base);
     if (have_ptxas)
         assemble(base);

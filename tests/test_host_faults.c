@@ -295,6 +295,50 @@ static void path_attention(path *p) {
     GIVE_BACK(ptxcu_stream_destroy(p->cu, stream));
 }
 
+/* Sequences that are allocated apart, of one length that the host knows; K alone is scattered. */
+static void path_apart(path *p) {
+    enum { D = 16, M = 16, B = 2 };
+    static float rows[B * M * D];
+    ptxcu_flash_decode_desc a;
+    ptxcu_kv_scatter_desc s;
+    ptxcu_kv_cache cache;
+    ptxcu_tensor k[B], v[B];
+    float back[B * D];
+    uint32_t i;
+    memset(&a, 0, sizeof a);
+    memset(&s, 0, sizeof s);
+    memset(&cache, 0, sizeof cache);
+    memset(back, 0, sizeof back);
+    for (i = 0; i < B * M * D; i++) rows[i] = 3;
+    for (i = 0; i < B; i++) {
+        k[i] = make(p, PTX_F32, 3, 1, M, D);
+        v[i] = make(p, PTX_F32, 3, 1, M, D);
+        STEP(ptxcu_tensor_write(p->cu, &k[i], rows, M * D * sizeof *rows, NULL));
+        STEP(ptxcu_tensor_write(p->cu, &v[i], rows, M * D * sizeof *rows, NULL));
+    }
+    STEP(ptxcu_kv_cache_wrap_each(p->cu, k, v, B, &cache));
+    s.cache = a.cache = &cache;
+    s.k = make(p, PTX_F32, 3, B, 1, D);
+    s.sequence_step = 1;
+    a.q = make(p, PTX_F32, 3, B, 1, D);
+    a.out = make(p, PTX_F32, 3, B, 1, D);
+    a.length = M;
+    STEP(ptxcu_tensor_write(p->cu, &s.k, rows, B * D * sizeof *rows, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &a.q, rows, B * D * sizeof *rows, NULL));
+    STEP(ptxcu_kv_scatter(p->cu, &s, NULL));
+    STEP(ptxcu_flash_decode(p->cu, &a, NULL));
+    STEP(ptxcu_tensor_read(p->cu, back, &a.out, sizeof back, NULL));
+    for (i = 0; i < B * D; i++) RIGHT(fabs((double)back[i] - 3) < 1e-5);
+    GIVE_BACK(ptxcu_kv_cache_free(p->cu, &cache));
+    for (i = 0; i < B; i++) {
+        GIVE_BACK(ptxcu_tensor_free(p->cu, &k[i]));
+        GIVE_BACK(ptxcu_tensor_free(p->cu, &v[i]));
+    }
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &s.k));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &a.q));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &a.out));
+}
+
 static void path_gemv(path *p) {
     static unsigned char zeros[4 * 144];
     static float x[256], y[4] = {9, 9, 9, 9};
@@ -410,7 +454,7 @@ static const struct named {
 } paths[] = {
     {"memory", path_memory, 0},           {"streams", path_streams, 0}, {"graph", path_graph, 0},
     {"programs", path_programs, 0},       {"tensors", path_tensors, 0}, {"attention", path_attention, 0},
-    {"programs, kept", path_programs, 1}, {"gemv", path_gemv, 0},
+    {"programs, kept", path_programs, 1}, {"apart", path_apart, 0},   {"gemv", path_gemv, 0},
     {"gemv of three", path_gemv_of_three, 0}, {"layers", path_layers, 0}};
 
 /* Failures that are no error, because there is another way. */

@@ -81,14 +81,53 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     /* directives */
     { ".loc 1, 3, 5;", ".loc 1 3 5" },
     { ".loc 1.5 3 5", ".loc 1 3 0" },
-    { "cvt.pack.sat.u16.s32 f3, r1, r2;", "cvt.pack.sat.u16.s32 r3, r1, r2;" } };
+    { "cvt.pack.sat.u16.s32 f3, r1, r2;", "cvt.pack.sat.u16.s32 r3, r1, r2;" },
+    /* offsets and indices */
+    { "add.u32 r0, r1-1, 5;", "add.u32 r0, r1+-1, 5;" },
+    { "ld.global.u32 r0, [d0-4];", "ld.global.u32 r0, [d0+-4];" },
+    { "mov.u32 r0, sm-4;", "mov.u32 r0, sm+(4-8);" },
+    { "st.global.v2.u32 [d0], {r1+1, r2};", "st.global.u32 [d0], r1+1;" },
+    { "add.u32 r0+1, r1, r2;", "add.u32 r0, r1+1, r2+1;" },
+    { "ld.shared.b8 r0, [sm[1]];", "ld.shared.b8 r0, sm[1];" },
+    { "ld.shared.b8 r0, sm[1]+4;", "ld.shared.b8 r0, [sm+1+4];" },
+    { "ld.shared.b8 r0, sm[f1];", "ld.shared.b8 r0, sm[r1];" },
+    { "ld.shared.b8 r0, sm[r1-1];", "ld.shared.b8 r0, sm[r1+-1];" },
+    { "ld.shared.b8 r0, d0[1];", "ld.shared.b8 r0, [d0+1];" },
+    { "atom.shared.add.u32 r0, sm[0], 1;", "atom.shared.add.u32 r0, [sm], 1;" },
+    { "mov.u32 r0, sm[1]+4;", "mov.u32 r0, sm[1+4];" },
+    { "add.u64 d0, d1, sm;", "add.u64 d0, d1, sm+0;" },
+    { "add.u64 d0, d1, sm[1];", "mov.u64 d0, sm[r1];" },
+    { "mov.u64 d0, k+4;", "mov.u64 d0, k;" },
+    { "mov.u32 r0, k[1];", "mov.u32 r0, sm[1];" },
+    { "{ .param .b32 q; mov.u64 d0, q; }", "{ .local .b32 q; mov.u64 d0, q; }" },
+    { ".reg .v4 .b32 v; ld.shared.u32 r0, [v.x];", ".reg .v4 .b32 v; mov.b32 v.x, r0;" },
+    { "ld.u32 r0, [cn];", "ld.const.u32 r0, [cn];" },
+    { "st.u32 [cn], r0;", "st.u32 [sm], r0;" },
+    { "red.add.u32 [cn], 1;", "red.add.u32 [sm], 1;" },
+    { "prefetch.L1 [cn];", "prefetch.L1 [sm];" },
+    { "prefetchu.L1 [sm];", "prefetch.L1 [sm];" },
+    { "mbarrier.init.b64 [gl], 1;", "mbarrier.init.b64 [sm], 1;" },
+    { "mov.u32 r0, gl;", "mov.u32 r0, sm;" },
+    /* vectors */
+    { "mov.v2.u32 {f0, f1}, {r2, r3};", "mov.v2.u32 {f0, r1}, {r2, r3};" },
+    { "mov.v2.u32 {r0, r1}, {f2, f3};", "mov.v2.b32 {r0, r1}, {f2, f3};" },
+    { "mov.v2.u32 r0, {r1, r2};", "mov.v2.u32 {r0, r3}, r1;" },
+    { "mov.v4.b64 {d0, d1, d2, d3}, {d0, d1, d2, d3};", "mov.v2.b64 {d0, d1}, {d2, d3};" },
+    { "mov.v2.b8 {h0, h1}, {h2, h3};", "mov.v2.b16 {h0, h1}, {h2, h3};" },
+    { "mov.v2.pred {p0, p1}, {p2, p3};", "mov.pred p0, p2;" },
+    { "mov.v2.u32 {r0, r1}, {r2, r3, r4, r5};", "mov.v4.u32 {r0, r1, r2, r3}, {r2, r3, r4, r5};" },
+    { "mov.v2.u32 {_, _}, {r2, r3};", "mov.v2.u32 {r0, _}, {r2, r3};" },
+    { "mov.b64 {_, _}, d0;", "mov.b64 {_, r0}, d0;" },
+    { "mov.v2.u32 {r0, r1}, %tid;", "mov.v4.u32 {r0, r1, r2, r3}, %tid;" },
+    { "mov.u32 r0, %tid;", "mov.u32 r0, %tid.w;" },
+    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" } };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static const char *text_of(const char *line) {
     static char text[2000];
     snprintf(text, sizeof text,
              ".version 8.8\n.target sm_90a\n.address_size 64\n.file 1 \"x.cu\"\n"
-             ".shared .align 16 .b8 sm[64];\n"
+             ".shared .align 16 .b8 sm[64];.const .u32 cn[4];.global .u64 gl;\n"
              ".visible .entry k() {\n" REGS "%s\nret;\n}\n",
              line);
     return text;

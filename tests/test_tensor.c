@@ -783,7 +783,7 @@ static void test_workspace(ptxcu *cu) {
 }
 
 /* Two queries, appended on the way, with log-sum-exp and a window: on a cache [batch, max_seq, kv_heads, d],
-   and on pages in any order. Against double; the tolerance as above. */
+   and on pages in any order, of heads and of rows. Against double; the tolerance as above. */
 static void test_decode_more(ptxcu *cu) {
     enum { B = 2, Q = 2, H = 4, G = 2, D = 32, M = 64, P = 16, W = 20 };
     static const uint32_t lengths[B] = {M, 21}, table[B * M / P] = {5, 0, 7, 2, 6, 3, 99, 99};
@@ -791,9 +791,9 @@ static void test_decode_more(ptxcu *cu) {
     static float lse[B * H * Q];
     static float pool[8 * G * P * D];
     ptxcu_flash_decode_desc d;
-    ptxcu_tensor k[2], v[2], blocks;
-    ptxcu_kv_cache cache[2];
-    uint32_t b, t, h, i, e, w, paged;
+    ptxcu_tensor k[3], v[3], blocks;
+    ptxcu_kv_cache cache[3];
+    uint32_t b, t, h, i, e, w, paged, rows_first;
     memset(&d, 0, sizeof d);
     for (i = 0; i < B * Q * H * D; i++) q[i] = uniform();
     for (w = 0; w < 2; w++) {
@@ -817,16 +817,22 @@ static void test_decode_more(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_write(cu, &v[0], rows[1], sizeof rows[1], NULL));
     k[1] = make(cu, PTX_F32, 4, 8, G, P, D);
     v[1] = make(cu, PTX_F32, 4, 8, G, P, D);
+    k[2] = make(cu, PTX_F32, 4, 8, P, G, D);
+    v[2] = make(cu, PTX_F32, 4, 8, P, G, D);
     blocks = make(cu, PTX_U32, 2, B, M / P, 0, 0);
     WORKS(cu, ptxcu_tensor_write(cu, &blocks, table, sizeof table, NULL));
     for (w = 0; w < 2; w++) {
-        memset(pool, 0, sizeof pool);
-        for (b = 0; b < B; b++)
-            for (i = 0; i < lengths[b]; i++)
-                for (h = 0; h < G; h++)
-                    memcpy(pool + ((table[b * M / P + i / P] * G + h) * P + i % P) * D,
-                           rows[w] + ((b * M + i) * G + h) * D, D * sizeof(float));
-        WORKS(cu, ptxcu_tensor_write(cu, w ? &v[1] : &k[1], pool, sizeof pool, NULL));
+        for (rows_first = 0; rows_first < 2; rows_first++) {
+            memset(pool, 0, sizeof pool);
+            for (b = 0; b < B; b++)
+                for (i = 0; i < lengths[b]; i++)
+                    for (h = 0; h < G; h++) {
+                        uint32_t at = rows_first ? i % P * G + h : h * P + i % P;
+                        memcpy(pool + (table[b * M / P + i / P] * G * P + at) * D,
+                               rows[w] + ((b * M + i) * G + h) * D, D * sizeof(float));
+                    }
+            WORKS(cu, ptxcu_tensor_write(cu, &(w ? v : k)[1 + rows_first], pool, sizeof pool, NULL));
+        }
         /* what the kernel appends */
         for (b = 0; b < B; b++)
             for (t = 0; t < Q; t++)
@@ -840,7 +846,23 @@ static void test_decode_more(ptxcu *cu) {
         WORKS(cu, ptxcu_kv_cache_wrap(cu, &kt, &vt, NULL, &cache[0]));
     }
     WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[1], &v[1], &blocks, &cache[1]));
-    for (paged = 0; paged < 2; paged++) {
+    { /* pages [page_size, kv_heads, d] by transposing the pools */
+        ptxcu_tensor kt, vt;
+        WORKS(cu, ptxcu_tensor_transpose(cu, &k[2], 1, 2, &kt));
+        WORKS(cu, ptxcu_tensor_transpose(cu, &v[2], 1, 2, &vt));
+        WORKS(cu, ptxcu_kv_cache_wrap(cu, &kt, &vt, &blocks, &cache[2]));
+        d.cache = &cache[1];
+        SPOILED(cu, cache[1].v, cache[1].v.stride[1] = D, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_SHAPE,
+                "flash_decode: cache->v has strides [1024, 32, 32, 1], cache->k has [1024, 512");
+        WORKS(cu, ptxcu_tensor_narrow(cu, &k[2], 1, 0, P / 2, &kt)); /* gaps between pages */
+        WORKS(cu, ptxcu_tensor_narrow(cu, &v[2], 1, 0, P / 2, &vt));
+        WORKS(cu, ptxcu_tensor_transpose(cu, &kt, 1, 2, &cache[1].k));
+        WORKS(cu, ptxcu_tensor_transpose(cu, &vt, 1, 2, &cache[1].v));
+        EXPECT(cu, ptxcu_flash_decode(cu, &d, NULL), PTXCU_E_SHAPE,
+               "flash_decode: cache->k has shape [8, 2, 8, 32] and strides [1024, 32, 64, 1]; pages must be");
+        WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[1], &v[1], &blocks, &cache[1]));
+    }
+    for (paged = 0; paged < 3; paged++) {
         ptxcu_call call;
         uint32_t wrong = 0;
         d.cache = &cache[paged];
@@ -880,6 +902,172 @@ static void test_decode_more(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.v));
     WORKS(cu, ptxcu_tensor_free(cu, &d.lse));
     WORKS(cu, ptxcu_tensor_free(cu, &d.lengths));
+    CLEAN();
+}
+
+/* Sequences whose caches are allocated apart, in both orders of heads and rows; one length of the host's. */
+static void test_decode_apart(ptxcu *cu) {
+    attention a;
+    ptxcu_kv_cache cache;
+    ptxcu_tensor part[2][BATCH], shown[2][BATCH], t;
+    ptxcu_result *r;
+    ptxcu_call call;
+    ptxcu_kv_scatter_desc x;
+    float *row = (float *)malloc(KV_HEADS * ROWS * DIM * sizeof *row);
+    const size_t bytes = KV_HEADS * ROWS * DIM * sizeof *row;
+    uint64_t freed;
+    uint32_t b, h, i, w, layout, wrong;
+    if (!row) exit(1);
+    attention_open(cu, &a, NULL);
+    for (layout = 0; layout < 2; layout++) {
+        for (w = 0; w < 2; w++)
+            for (b = BATCH; b-- > 0;) { /* not in the order of the batch */
+                const float *from = (w ? a.v : a.k) + b * KV_HEADS * ROWS * DIM;
+                part[w][b] =
+                    make(cu, PTX_F32, 3, layout ? ROWS : KV_HEADS, layout ? KV_HEADS : ROWS, DIM, 0);
+                for (h = 0; h < KV_HEADS; h++)
+                    for (i = 0; i < ROWS; i++)
+                        memcpy(row + (layout ? i * KV_HEADS + h : h * ROWS + i) * DIM,
+                               from + (h * ROWS + i) * DIM, DIM * sizeof *row);
+                WORKS(cu, ptxcu_tensor_write(cu, &part[w][b], row, bytes, NULL));
+                shown[w][b] = part[w][b];
+                if (layout) WORKS(cu, ptxcu_tensor_transpose(cu, &part[w][b], 0, 1, &shown[w][b]));
+            }
+        WORKS(cu, ptxcu_kv_cache_wrap_each(cu, shown[0], shown[1], BATCH, &cache));
+        CHECK(cache.k.rank == 4 && cache.k.shape[0] == BATCH && cache.k.stride[0] == 0 && !cache.owns);
+        a.desc.cache = &cache;
+        attention_poison(cu, &a, NULL);
+        WORKS(cu, ptxcu_flash_decode(cu, &a.desc, NULL));
+        CHECK(attention_right(cu, &a, NULL));
+        WORKS(cu, ptxcu_flash_decode_prepare(cu, &a.desc, &call));
+
+        /* a row of K and V of each sequence */
+        memset(&x, 0, sizeof x);
+        x.cache = &cache;
+        x.k = make(cu, PTX_F32, 3, BATCH, KV_HEADS, DIM, 0);
+        x.v = make(cu, PTX_F32, 3, BATCH, KV_HEADS, DIM, 0);
+        x.position = 5;
+        x.sequence_step = 1;
+        for (i = 0; i < BATCH * KV_HEADS * DIM; i++) row[i] = (float)i;
+        WORKS(cu, ptxcu_tensor_write(cu, &x.k, row, BATCH * KV_HEADS * DIM * sizeof *row, NULL));
+        for (i = 0; i < BATCH * KV_HEADS * DIM; i++) row[i] = -(float)i;
+        WORKS(cu, ptxcu_tensor_write(cu, &x.v, row, BATCH * KV_HEADS * DIM * sizeof *row, NULL));
+        WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL));
+        for (wrong = 0, w = 0; w < 2; w++)
+            for (b = 0; b < BATCH; b++) {
+                WORKS(cu, ptxcu_tensor_read(cu, row, &shown[w][b], bytes, NULL)); /* [heads, rows, d] */
+                for (h = 0; h < KV_HEADS; h++)
+                    for (i = 0; i < DIM; i++) {
+                        float want = (float)((b * KV_HEADS + h) * DIM + i);
+                        wrong += fabs((double)row[(h * ROWS + 5) * DIM + i] - (w ? -want : want)) > 0;
+                    }
+            }
+        CHECK(wrong == 0);
+
+        /* nothing that is written lies in the cache of any sequence */
+        t = a.desc.out;
+        for (w = 0; w < 2; w++)
+            for (b = 0; b < BATCH; b++) {
+                uint64_t flat[1], whole[3] = {BATCH, HEADS, DIM};
+                flat[0] = KV_HEADS * ROWS * DIM;
+                WORKS(cu, ptxcu_tensor_reshape(cu, &part[w][b], 1, flat, &a.desc.out));
+                WORKS(cu, ptxcu_tensor_narrow(cu, &a.desc.out, 0, 64, BATCH * HEADS * DIM, &a.desc.out));
+                WORKS(cu, ptxcu_tensor_reshape(cu, &a.desc.out, 3, whole, &a.desc.out));
+                EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_SHAPE,
+                       w ? "out, which is written, overlaps cache->v"
+                         : "out, which is written, overlaps cache->k");
+            }
+        a.desc.out = t;
+        SPOILED(cu, cache.k, cache.k.shape[2] = 8, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_SHAPE,
+                "cache->");
+        SPOILED(cu, cache.v, cache.v.address += 4 * DIM, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_SHAPE,
+                "cache->v");
+        SPOILED(cu, cache.k, cache.k = cache.v, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_SHAPE,
+                "is not what ptxcu_kv_cache_wrap_each made");
+
+        /* what is under way keeps the memory of every sequence */
+        if (calls) {
+            WORKS(cu, ptxcu_result_create(cu, &r));
+            option("lag", 20);
+            WORKS(cu, ptxcu_call_start(cu, &call, NULL, r));
+            freed = calls("cuMemFree_v2");
+            WORKS(cu, ptxcu_tensor_free(cu, &part[1][2]));
+            WORKS(cu, ptxcu_tensor_free(cu, &part[0][1]));
+            CHECK(calls("cuMemFree_v2") == freed);
+            EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED,
+                   "flash_decode: cache->addresses: k of sequence 1 was freed");
+            if (layout) WORKS(cu, ptxcu_kv_cache_free(cu, &cache)); /* the table too */
+            WORKS(cu, ptxcu_result_wait(cu, r));
+            CHECK(calls("cuMemFree_v2") == freed + 2 + layout);
+            WORKS(cu, ptxcu_result_free(cu, r));
+            option("lag", 1);
+        } else {
+            WORKS(cu, ptxcu_tensor_free(cu, &part[0][1]));
+        }
+        if (cache.k.owner) {
+            EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "k of sequence 1 was freed");
+            EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_FREED, "k of sequence 1 was freed");
+            EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_FREED, "k of sequence 1 was freed");
+        }
+        WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
+        WORKS(cu, ptxcu_tensor_free(cu, &x.k));
+        WORKS(cu, ptxcu_tensor_free(cu, &x.v));
+        for (w = 0; w < 2; w++)
+            for (b = 0; b < BATCH; b++) WORKS(cu, ptxcu_tensor_free(cu, &part[w][b]));
+    }
+
+    /* what wrapping refuses */
+    for (w = 0; w < 2; w++)
+        for (b = 0; b < BATCH; b++) part[w][b] = make(cu, PTX_F32, 3, KV_HEADS, ROWS, DIM, 0);
+    EXPECT(cu, ptxcu_kv_cache_wrap_each(cu, NULL, part[1], BATCH, &cache), PTXCU_E_ARGUMENT, "k is NULL");
+    EXPECT(cu, ptxcu_kv_cache_wrap_each(cu, part[0], NULL, BATCH, &cache), PTXCU_E_ARGUMENT, "v is NULL");
+    EXPECT(cu, ptxcu_kv_cache_wrap_each(cu, part[0], part[1], BATCH, NULL), PTXCU_E_ARGUMENT, "NULL");
+    EXPECT(cu, ptxcu_kv_cache_wrap_each(cu, part[0], part[1], 0, &cache), PTXCU_E_ARGUMENT, "batch is 0");
+    EXPECT(cu, ptxcu_kv_cache_wrap_each(cu, part[0], part[0], BATCH, &cache), PTXCU_E_SHAPE,
+           "v[0] overlaps k[0]");
+#define BAD(tensor, change, code, text)                                                                      \
+    SPOILED(cu, tensor, change, ptxcu_kv_cache_wrap_each(cu, part[0], part[1], BATCH, &cache), code, text)
+    BAD(part[0][2], part[0][2] = zero_tensor(), PTXCU_E_ARGUMENT, "k[2] is no tensor");
+    BAD(part[0][1], part[0][1] = part[0][0], PTXCU_E_SHAPE, "k[1] overlaps k[0]");
+    BAD(part[1][1], part[1][1].type = PTX_U32, PTXCU_E_SHAPE, "v[1] is of type u32, must be f32");
+    BAD(part[1][0], ptxcu_tensor_narrow(cu, &part[1][0], 1, 0, 9, &part[1][0]), PTXCU_E_SHAPE,
+        "v[0] has shape [2, 9, 32]");
+    for (w = 0; w < 2; w++) /* as large, in another order */
+        BAD(part[w][2], (part[w][2].stride[0] = DIM, part[w][2].stride[1] = KV_HEADS * DIM), PTXCU_E_SHAPE,
+            w ? "v[2] has strides [32, 64, 1], k[0] has [22400, 32, 1]" : "k[2] has strides [32, 64, 1]");
+#undef BAD
+    for (w = 0; w < 2; w++)
+        for (b = 0; b < BATCH; b++) WORKS(cu, ptxcu_tensor_free(cu, &part[w][b]));
+
+    /* one length, known to the host */
+    a.desc.cache = &a.cache;
+    t = a.desc.lengths;
+    a.desc.length = 7;
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is there and length is 7");
+    a.desc.lengths = zero_tensor();
+    for (i = 0; i < 3; i++) {
+        a.desc.length = i == 0 ? 1 : i == 1 ? ROWS : 77;
+        a.desc.max_len = i == 2 ? 77 : 0;
+        for (b = 0; b < BATCH; b++) a.lengths[b] = a.desc.length;
+        truth(&a);
+        attention_poison(cu, &a, NULL);
+        WORKS(cu, ptxcu_flash_decode(cu, &a.desc, NULL));
+        CHECK(attention_right(cu, &a, NULL));
+    }
+    a.desc.length = 78;
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT,
+           "length is 78, must be at most max_len, 77");
+    a.desc.max_len = 0;
+    a.desc.length = ROWS + 1;
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT,
+           "length is 701, must be at most max_seq, 700");
+    a.desc.length = 0;
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is no tensor");
+    a.desc.unused = 1;
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "unused is 1, must be 0");
+    a.desc.lengths = t;
+    attention_close(cu, &a);
+    free(row);
     CLEAN();
 }
 
@@ -1013,11 +1201,11 @@ static void test_scatter(ptxcu *cu) {
     enum { B = 3, H = 2, D = 24, M = 40 };
     static float k[B * H * D], v[B * H * D], back[2 * B * M * H * D];
     static const uint32_t order[3] = {7, 39, 0};
-    ptxcu_tensor all, both[2], positions, t;
+    ptxcu_tensor all, both[2], positions, t, k_tensor, v_tensor;
     ptxcu_kv_cache cache;
     ptxcu_kv_scatter_desc x;
     ptxcu_call call;
-    uint32_t b, h, e, w, wrong, layout;
+    uint32_t b, h, e, w, wrong, layout, alone;
     memset(&x, 0, sizeof x);
     for (e = 0; e < B * H * D; e++) k[e] = uniform(), v[e] = uniform();
     x.k = make(cu, PTX_F32, 3, B, H, D, 0);
@@ -1026,6 +1214,8 @@ static void test_scatter(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_write(cu, &x.k, k, sizeof k, NULL));
     WORKS(cu, ptxcu_tensor_write(cu, &x.v, v, sizeof v, NULL));
     WORKS(cu, ptxcu_tensor_write(cu, &positions, order, sizeof order, NULL));
+    k_tensor = x.k;
+    v_tensor = x.v;
     x.cache = &cache;
     for (layout = 0; layout < 2; layout++) {
         /* 0: [batch, K and V, kv_heads, max_seq, d]; 1: [batch, max_seq, K and V, kv_heads, d] */
@@ -1041,24 +1231,32 @@ static void test_scatter(ptxcu *cu) {
         WORKS(cu, ptxcu_kv_cache_wrap(cu, &both[0], &both[1], NULL, &cache));
         x.positions = positions;
         x.sequence_step = 1;
-        WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL));
-        WORKS(cu, ptxcu_tensor_read(cu, back, &all, sizeof back, NULL));
-        for (wrong = 0, b = 0; b < B; b++)
-            for (w = 0; w < 2; w++)
-                for (h = 0; h < H; h++)
-                    for (e = 0; e < M * D; e++) {
-                        uint32_t row = e / D, i = e % D;
-                        float have = back[layout ? (((b * M + row) * 2 + w) * H + h) * D + i
-                                                 : ((b * 2 + w) * H + h) * M * D + e];
-                        float want = row == order[b] ? (w ? v : k)[(b * H + h) * D + i] : 0;
-                        wrong += have < want || have > want;
-                    }
-        CHECK(wrong == 0);
+        for (alone = 0; alone < 3; alone++) { /* K alone, V alone, both */
+            memset(back, 0, sizeof back);
+            WORKS(cu, ptxcu_tensor_write(cu, &all, back, sizeof back, NULL));
+            x.k = alone == 1 ? zero_tensor() : k_tensor;
+            x.v = alone == 0 ? zero_tensor() : v_tensor;
+            WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL));
+            WORKS(cu, ptxcu_tensor_read(cu, back, &all, sizeof back, NULL));
+            for (wrong = 0, b = 0; b < B; b++)
+                for (w = 0; w < 2; w++)
+                    for (h = 0; h < H; h++)
+                        for (e = 0; e < M * D; e++) {
+                            uint32_t row = e / D, i = e % D;
+                            float have = back[layout ? (((b * M + row) * 2 + w) * H + h) * D + i
+                                                     : ((b * 2 + w) * H + h) * M * D + e];
+                            float want = (w ? v : k)[(b * H + h) * D + i];
+                            if (row != order[b] || alone == 1 - w) want = 0;
+                            wrong += have < want || have > want;
+                        }
+            CHECK(wrong == 0);
+        }
         if (layout == 0) { /* what it refuses */
             uint64_t before = calls ? launched() : 0;
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_kv_scatter_prepare(cu, &x, &call), code, text)
-            BAD(x.k, x.k = zero_tensor(), PTXCU_E_ARGUMENT, "kv_scatter: k is no tensor");
+            BAD(x.k, x.k = x.v = zero_tensor(), PTXCU_E_ARGUMENT, "kv_scatter: k is no tensor");
+            x.v = v_tensor;
             BAD(x.v, ptxcu_tensor_narrow(cu, &x.v, 0, 0, 2, &x.v), PTXCU_E_SHAPE,
                 "kv_scatter: v has shape [2, 2, 24], must be [tokens, kv_heads, head_dim]: [3, 2, 24]");
             BAD(x.v, x.v.type = PTX_F16, PTXCU_E_SHAPE, "kv_scatter: v is of type f16, must be f32");
@@ -1105,16 +1303,21 @@ static void test_scatter(ptxcu *cu) {
         WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
         WORKS(cu, ptxcu_tensor_free(cu, &all));
     }
-    { /* pages: pool of 5 pages of 16, two for each sequence but the last */
+    for (layout = 0; layout < 2; layout++) {
+        /* pool of 5 pages of 16, two for each sequence but the last; of heads, then of rows */
         static const uint32_t table[B * 2] = {4, 0, 1, 3, 2, 77};
         ptxcu_tensor pool[2], blocks = make(cu, PTX_U32, 2, B, 2, 0, 0);
         static const uint32_t at[3] = {7, 31, 15};
-        for (w = 0; w < 2; w++) pool[w] = make(cu, PTX_F32, 4, 5, H, 16, D);
+        for (w = 0; w < 2; w++) {
+            pool[w] = make(cu, PTX_F32, 4, 5, layout ? 16 : H, layout ? H : 16, D);
+            both[w] = pool[w];
+            if (layout) WORKS(cu, ptxcu_tensor_transpose(cu, &pool[w], 1, 2, &both[w]));
+        }
         memset(back, 0, sizeof back);
         for (w = 0; w < 2; w++) WORKS(cu, ptxcu_tensor_write(cu, &pool[w], back, 5 * H * 16 * D * 4, NULL));
         WORKS(cu, ptxcu_tensor_write(cu, &blocks, table, sizeof table, NULL));
         WORKS(cu, ptxcu_tensor_write(cu, &positions, at, sizeof at, NULL));
-        WORKS(cu, ptxcu_kv_cache_wrap(cu, &pool[0], &pool[1], &blocks, &cache));
+        WORKS(cu, ptxcu_kv_cache_wrap(cu, &both[0], &both[1], &blocks, &cache));
         x.positions = positions;
         WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL));
         for (w = 0; w < 2; w++) {
@@ -1122,7 +1325,8 @@ static void test_scatter(ptxcu *cu) {
             for (wrong = 0, b = 0; b < B; b++)
                 for (h = 0; h < H; h++)
                     for (e = 0; e < D; e++) {
-                        float have = back[((table[b * 2 + at[b] / 16] * H + h) * 16 + at[b] % 16) * D + e];
+                        uint32_t row = layout ? at[b] % 16 * H + h : h * 16 + at[b] % 16;
+                        float have = back[(table[b * 2 + at[b] / 16] * H * 16 + row) * D + e];
                         float want = (w ? v : k)[(b * H + h) * D + e];
                         wrong += have < want || have > want;
                     }
@@ -1201,7 +1405,7 @@ static void test_gemv(ptxcu *cu) {
     static float x[C * K], gamma[K], residual[C * N], y[C * N];
     double want[C * N], weights[256];
     ptxcu_gemv_desc d;
-    ptxcu_tensor spare;
+    ptxcu_tensor v_tensor;
     ptxcu_call call;
     uint32_t i, r, c, b, wrong = 0;
     uint64_t before;
@@ -1254,7 +1458,7 @@ static void test_gemv(ptxcu *cu) {
     CHECK(wrong == 0);
 
     before = calls ? launched() : 0;
-    spare = make(cu, PTX_F16, 2, C, N, 0, 0);
+    v_tensor = make(cu, PTX_F16, 2, C, N, 0, 0);
 #define BAD(tensor, change, code, text) SPOILED(cu, tensor, change, ptxcu_gemv(cu, &d, NULL), code, text)
     BAD(d.weights, d.weights = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: weights is no tensor");
     BAD(d.weights, ptxcu_tensor_narrow(cu, &d.weights, 1, 0, 144, &d.weights), PTXCU_E_SHAPE,
@@ -1266,7 +1470,7 @@ static void test_gemv(ptxcu *cu) {
     BAD(d.x, d.x = d.gamma, PTXCU_E_SHAPE, "x has shape [512], must be [columns, k]");
     BAD(d.gamma, ptxcu_tensor_narrow(cu, &d.gamma, 0, 0, 256, &d.gamma), PTXCU_E_SHAPE, "must be [k]: [512]");
     BAD(d.y, d.y = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: y is no tensor");
-    BAD(d.y, d.y = spare, PTXCU_E_SHAPE, "gemv: residual is of type f32, must be f16");
+    BAD(d.y, d.y = v_tensor, PTXCU_E_SHAPE, "gemv: residual is of type f32, must be f16");
     BAD(d.y, ptxcu_tensor_narrow(cu, &d.y, 0, 0, 1, &d.y), PTXCU_E_SHAPE, "y has shape [1, 37]");
     BAD(d.residual, (d.residual.address += 16, d.residual.shape[1] -= 4), PTXCU_E_SHAPE, "");
     BAD(d.workspace, d.workspace = d.weights, PTXCU_E_SHAPE, "workspace overlaps weights");
@@ -1286,7 +1490,7 @@ static void test_gemv(ptxcu *cu) {
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "the format of weights is 0");
     (void)before;
     WORKS(cu, ptxcu_sync(cu));
-    WORKS(cu, ptxcu_tensor_free(cu, &spare));
+    WORKS(cu, ptxcu_tensor_free(cu, &v_tensor));
     WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
     WORKS(cu, ptxcu_tensor_free(cu, &d.x));
     WORKS(cu, ptxcu_tensor_free(cu, &d.gamma));
@@ -1754,6 +1958,7 @@ int main(int argc, char **argv) {
         test_order(cu);
         test_decode_refuses(cu, other);
         test_decode_more(cu);
+        test_decode_apart(cu);
         test_workspace(cu);
         test_prefill(cu);
         test_scatter(cu);

@@ -102,6 +102,13 @@ static void skip(parser *s)
     }
 }
 
+/* A name follows that is no constant. */
+static bool at_symbol(parser *s)
+{
+    skip(s);
+    return is_name_start(*s->p) && (strncmp(s->p, "WARP_SZ", 7) || is_name(s->p[7]));
+}
+
 static void skip_line(parser *s) { while (*s->p && *s->p != '\n') s->p++; }
 
 static void syntax(parser *s)
@@ -171,7 +178,7 @@ static sim_type type_directive(parser *s)
     return t;
 }
 
-typedef struct number { bool is_float, single; uint64_t bits; } number;
+typedef struct number { bool is_float, single, is_unsigned; uint64_t bits; } number;
 
 static int hex(char c)
 {
@@ -183,7 +190,7 @@ static int hex(char c)
 
 static number read_number(parser *s)
 {
-    number n = { false, false, 0 };
+    number n = { 0 };
     const char *p = s->p;
     if (p[0] == '0' && (p[1] == 'f' || p[1] == 'F' || p[1] == 'd' || p[1] == 'D')) {
         int digits = p[1] == 'f' || p[1] == 'F' ? 8 : 16;
@@ -240,9 +247,9 @@ static number read_number(parser *s)
     }
     if (p == first) syntax(s);
     if (overflow) sim_error(s->m, s->line, "Constant overflow");
-    if (*p == 'U') p++;
+    if (*p == 'U') { n.is_unsigned = true; p++; }
     s->p = p;
-    if (is_name(*p)) {                                        /* 1x: the name would start with a digit */
+    if (is_name(*p) && *p != '%') {                           /* 1x: the name would start with a digit */
         s->p = first;
         sim_fatal(s->m, s->line, "Parsing error near '%.*s': syntax error",
                   (int)(p - first > 30 ? 30 : p - first), first);
@@ -250,41 +257,91 @@ static number read_number(parser *s)
     return n;
 }
 
-/* Constant integer expressions, C's operators and precedence. */
-static int64_t expression(parser *s, int level, int nesting);
+/* Constant integer expressions: C's operators and precedence. A value is a u64 where a `U` or its size says so,
+ * otherwise an s64; an operator with a u64 operand is unsigned, and `~` and `%` are so always; a comparison gives
+ * an s64, a shift has its left operand's type and counts modulo 64. */
+typedef struct constant { uint64_t bits; bool is_unsigned; } constant;
 
-static int64_t primary(parser *s, int nesting)
+static constant conditional(parser *s, int nesting);
+
+static constant of_truth(bool truth) { return (constant){ truth, false }; }
+
+static constant primary(parser *s, int nesting)
 {
     if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
     skip(s);
     if (accept(s, '(')) {
         skip(s);
-        if (*s->p == '.' && (directive(s, "s64") || directive(s, "u64"))) {
+        bool to_signed = *s->p == '.' && directive(s, "s64");
+        if (to_signed || (*s->p == '.' && directive(s, "u64"))) {
             expect(s, ')');
-            return primary(s, nesting + 1);
+            return (constant){ primary(s, nesting + 1).bits, !to_signed };
         }
-        int64_t v = expression(s, 0, nesting + 1);
+        constant v = conditional(s, nesting + 1);
         expect(s, ')');
         return v;
     }
-    if (accept(s, '-')) return (int64_t)(0 - (uint64_t)primary(s, nesting + 1));
-    if (accept(s, '+')) return primary(s, nesting + 1);
-    if (accept(s, '~')) return ~primary(s, nesting + 1);
-    if (accept(s, '!')) return !primary(s, nesting + 1);
-    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return 32; }
+    char sign = *s->p;
+    if (sign && strchr("-+~!", sign)) {
+        s->p++;
+        constant v = primary(s, nesting + 1);
+        if (sign == '!') return of_truth(!v.bits);
+        if (sign == '~') return (constant){ ~v.bits, true };
+        if (sign == '-') v.bits = 0 - v.bits;
+        return v;
+    }
+    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return (constant){ 32, false }; }
     if (!is_digit(*s->p)) syntax(s);
     number n = read_number(s);
     if (n.is_float) sim_fatal(s->m, s->line, "Integer expression expected");
-    return (int64_t)n.bits;
+    return (constant){ n.bits, n.is_unsigned || n.bits > INT64_MAX };
 }
 
-static int64_t expression(parser *s, int level, int nesting)
+static constant operate(parser *s, const char *operator, constant a, constant b)
+{
+    bool is_unsigned = a.is_unsigned || b.is_unsigned;
+    uint64_t x = a.bits, y = b.bits, r = 0, top = UINT64_C(1) << 63;
+    bool less = is_unsigned ? x < y : (x ^ top) < (y ^ top);
+    unsigned count = y & 63;
+    switch (operator[0] | (operator[1] << 8)) {
+    case '|' | '|' << 8: return of_truth(x || y);
+    case '&' | '&' << 8: return of_truth(x && y);
+    case '=' | '=' << 8: return of_truth(x == y);
+    case '!' | '=' << 8: return of_truth(x != y);
+    case '<' | '=' << 8: return of_truth(less || x == y);
+    case '>' | '=' << 8: return of_truth(!less);
+    case '<': return of_truth(less);
+    case '>': return of_truth(!less && x != y);
+    case '<' | '<' << 8: return (constant){ x << count, a.is_unsigned };
+    case '>' | '>' << 8:
+        r = !a.is_unsigned && x >> 63 ? ~(~x >> count) : x >> count;
+        return (constant){ r, a.is_unsigned };
+    case '|': r = x | y; break;
+    case '^': r = x ^ y; break;
+    case '&': r = x & y; break;
+    case '+': r = x + y; break;
+    case '-': r = x - y; break;
+    case '*': r = x * y; break;
+    default: {
+        if (!y) sim_fatal(s->m, s->line, "Division by zero in constant expression");
+        is_unsigned |= *operator == '%';
+        bool minus_x = !is_unsigned && x >> 63, minus_y = !is_unsigned && y >> 63;
+        if (minus_x) x = 0 - x;
+        if (minus_y) y = 0 - y;
+        r = *operator == '/' ? x / y : x % y;
+        if (minus_x != minus_y) r = 0 - r;
+    }
+    }
+    return (constant){ r, is_unsigned };
+}
+
+static constant binary(parser *s, int level, int nesting)
 {
     static const char *const operators[][4] = { { "||" }, { "&&" }, { "|" }, { "^" }, { "&" }, { "==", "!=" },
         { "<=", ">=", "<", ">" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" } };
     enum { LEVELS = sizeof operators / sizeof *operators };
     if (level == LEVELS) return primary(s, nesting);
-    int64_t a = expression(s, level + 1, nesting);
+    constant a = binary(s, level + 1, nesting);
     for (;;) {
         skip(s);
         const char *found = NULL;
@@ -293,40 +350,28 @@ static int64_t expression(parser *s, int level, int nesting)
             size_t n = strlen(o);
             if (strncmp(s->p, o, n)) continue;
             if (n == 1 && (s->p[1] == *o || s->p[1] == '=') && strchr("|&<>", *o)) continue;
+            if (*o == '%' && is_name(s->p[1])) continue;      /* %3 is a name */
             found = o;
             break;
         }
-        if (!found) break;
+        if (!found) return a;
         s->p += strlen(found);
-        int64_t b = expression(s, level + 1, nesting + 1);
-        uint64_t x = (uint64_t)a, y = (uint64_t)b;
-        switch (found[0] | (found[1] << 8)) {
-        case '|' | '|' << 8: a = a || b; break;
-        case '&' | '&' << 8: a = a && b; break;
-        case '|': a = (int64_t)(x | y); break;
-        case '^': a = (int64_t)(x ^ y); break;
-        case '&': a = (int64_t)(x & y); break;
-        case '=' | '=' << 8: a = a == b; break;
-        case '!' | '=' << 8: a = a != b; break;
-        case '<' | '=' << 8: a = a <= b; break;
-        case '>' | '=' << 8: a = a >= b; break;
-        case '<': a = a < b; break;
-        case '>': a = a > b; break;
-        case '<' | '<' << 8: a = y > 63 ? 0 : (int64_t)(x << y); break;
-        case '>' | '>' << 8: a = y > 63 ? (a < 0 ? -1 : 0) : a >> y; break;
-        case '+': a = (int64_t)(x + y); break;
-        case '-': a = (int64_t)(x - y); break;
-        case '*': a = (int64_t)(x * y); break;
-        default:
-            if (!b) sim_fatal(s->m, s->line, "Division by zero in constant expression");
-            if (b == -1) a = *found == '/' ? (int64_t)(0 - x) : 0;
-            else a = *found == '/' ? a / b : a % b;
-        }
+        a = operate(s, found, a, binary(s, level + 1, nesting + 1));
     }
-    return a;
 }
 
-static int64_t integer(parser *s) { return expression(s, 0, 0); }
+static constant conditional(parser *s, int nesting)
+{
+    constant condition = binary(s, 0, nesting);
+    if (!accept(s, '?')) return condition;
+    if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
+    constant yes = conditional(s, nesting + 1);
+    expect(s, ':');
+    constant no = conditional(s, nesting + 1);
+    return condition.bits ? yes : no;
+}
+
+static int64_t integer(parser *s) { return (int64_t)conditional(s, 0).bits; }
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
@@ -442,16 +487,8 @@ static void register_operand(const sim_symbol *y, uint32_t index, sim_operand *o
     o->name = y->name;
 }
 
-static bool special_operand(parser *s, const char *text, sim_operand *o)
+static bool known_special(parser *s, const char *full, sim_operand *o)
 {
-    if (text[0] != '%') return false;
-    char full[64];
-    snprintf(full, sizeof full, "%s", text);
-    const char *at = s->p;
-    if (*at == '.' && strchr("xyzw", at[1]) && at[1] && !is_name(at[2])) {
-        size_t n = strlen(full);
-        if (n + 3 < sizeof full) { full[n] = '.'; full[n + 1] = at[1]; full[n + 2] = 0; at += 2; }
-    }
     for (size_t k = 0; k < sizeof specials / sizeof *specials; k++) {
         if (strcmp(specials[k].name, full)) continue;
         if (specials[k].sm > s->m->target)
@@ -463,7 +500,33 @@ static bool special_operand(parser *s, const char *text, sim_operand *o)
         o->special = specials[k].special;
         o->type = specials[k].type;
         o->name = copy(s, full, strlen(full));
-        s->p = at;
+        return true;
+    }
+    return false;
+}
+
+/* %tid and its like are vectors of x, y, z, 0. */
+static bool special_operand(parser *s, const char *text, sim_operand *o)
+{
+    if (text[0] != '%') return false;
+    char full[64];
+    const char *at = s->p;
+    if (known_special(s, text, o)) return true;
+    snprintf(full, sizeof full - 2, "%s", text);
+    size_t n = strlen(full);
+    bool one = *at == '.' && at[1] && strchr("xyzw", at[1]) && !is_name(at[2]);
+    snprintf(full + n, 3, ".%c", one && at[1] != 'w' ? at[1] : 'x');
+    if (known_special(s, full, o)) {
+        if (one && at[1] == 'w') o->special = SR_ZERO;
+        if (one) { s->p += 2; return true; }
+        o->kind = O_VECTOR;
+        o->count = 4;
+        o->items = new_operands(s, 4);
+        for (uint32_t k = 0; k < 4; k++) {
+            full[n + 1] = "xyzx"[k];
+            known_special(s, full, &o->items[k]);
+        }
+        o->items[3].special = SR_ZERO;
         return true;
     }
     if (!strncmp(text, "%envreg", 7) && is_digit(text[7]) && atoi(text + 7) < 32) {
@@ -495,6 +558,7 @@ static void parse_list(parser *s, sim_operand *o, char close, int nesting)
             if (n == SIM_MAX_LIST) sim_fatal(s->m, s->line, "Too many elements in list");
             memset(&buffer[n], 0, sizeof buffer[n]);
             parse_operand(s, &buffer[n++], nesting + 1);
+            if (close == ')' && buffer[n - 1].element) syntax(s);
         } while (accept(s, ','));
     }
     expect(s, close);
@@ -508,7 +572,6 @@ static void parse_identifier(parser *s, sim_operand *o)
     const char *text = name(s);
     uint32_t index, line = s->line;
     if (!strcmp(text, "_")) { o->kind = O_SINK; return; }
-    if (!strcmp(text, "WARP_SZ")) { o->kind = O_INT; o->value = 32; return; }
     sim_symbol *y = find(s->m, text, &index);
     if (!y && special_operand(s, text, o)) return;
     if (!y) { /* a label further down, or unknown: the scope's end tells */
@@ -526,6 +589,7 @@ static void parse_identifier(parser *s, sim_operand *o)
             s->p += 2;
             if (element >= y->vector) sim_error(s->m, line, "Illegal vector element of '%s'", text);
             else o->reg += element;
+            o->element = true;
             return;
         }
         sim_operand whole = *o;
@@ -541,25 +605,28 @@ static void parse_identifier(parser *s, sim_operand *o)
     o->type = y->type;
 }
 
-/* sym[3] counts elements, sym+3 bytes */
+/* sym+3 and reg+3 add bytes to an address, a number to a value; sym[3], sym[reg] and sym[reg+3] count elements. */
 static void parse_offset(parser *s, sim_operand *o)
 {
-    for (;;) {
+    uint32_t line = s->line;
+    if (accept(s, '+')) {
+        o->offset = true;
+        o->value = integer(s);
+    } else if (accept(s, '[')) {
+        const sim_symbol *y = o->symbol;
+        if (o->kind != O_SYMBOL || y->kind != SYM_VAR || !y->is_array)
+            sim_fatal(s->m, line, "Array indexing on non-array ('%s')", o->name);
+        uint32_t element = sim_types[y->type].bytes * (y->vector ? y->vector : 1u);
+        o->offset = o->indexed = true;
         skip(s);
-        if (o->kind == O_SYMBOL && *s->p == '[') {
-            s->p++;
-            int64_t n = integer(s);
-            uint32_t bytes = o->symbol->kind == SYM_VAR ? sim_types[o->symbol->type].bytes : 1u;
-            o->value = (int64_t)((uint64_t)o->value
-                                 + (uint64_t)n * bytes * (o->symbol->vector ? o->symbol->vector : 1u));
-            expect(s, ']');
-        } else if (*s->p == '+') {
-            s->p++;
-            o->value = (int64_t)((uint64_t)o->value + (uint64_t)expression(s, 9, 0));
-        } else if (*s->p == '-') {
-            s->p++;
-            o->value = (int64_t)((uint64_t)o->value - (uint64_t)expression(s, 9, 0));
-        } else return;
+        if (at_symbol(s)) {
+            o->items = new_operands(s, 1);
+            parse_identifier(s, o->items);
+            if (o->items->element) syntax(s);
+            if (o->items->kind != O_REG) sim_fatal(s->m, line, "Illegal operand type for address/array-index");
+            if (accept(s, '+')) { o->items->offset = true; o->items->value = integer(s); }
+        } else o->value = (int64_t)((uint64_t)integer(s) * element);
+        expect(s, ']');
     }
 }
 
@@ -568,11 +635,10 @@ static void parse_address(parser *s, sim_operand *o, int nesting)
     o->kind = O_ADDRESS;
     o->items = new_operands(s, 2);
     skip(s);
-    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) {
+    if (at_symbol(s)) {
         parse_identifier(s, o->items);
-        parse_offset(s, o->items);
-        o->value = o->items->value;
-        o->items->value = 0;
+        if (o->items->element) syntax(s);
+        if (accept(s, '+')) o->value = integer(s);
     } else {
         o->items->kind = O_INT;
         o->items->value = integer(s);
@@ -590,19 +656,19 @@ static void parse_operand(parser *s, sim_operand *o, int nesting)
     if (nesting > 8) sim_fatal(s->m, s->line, "Operands nested too deeply");
     skip(s);
     char c = *s->p;
+    const char *start = s->p;
+    uint32_t line = s->line;
     if (c == '{') { s->p++; o->kind = O_VECTOR; parse_list(s, o, '}', nesting); }
     else if (c == '[') { s->p++; parse_address(s, o, nesting); return; }
-    else if (c == '!') {
-        s->p++;
-        skip(s);
-        if (is_name_start(*s->p)) { parse_identifier(s, o); o->negate = true; }
-        else { o->kind = O_INT; o->value = !integer(s); }
-    } else if (is_name_start(c)) {
+    else if (c == '!' && (s->p++, at_symbol(s))) {
         parse_identifier(s, o);
-        if (o->kind == O_SYMBOL || o->kind == O_REG) parse_offset(s, o);
+        o->negate = true;
+    } else if (at_symbol(s)) {
+        parse_identifier(s, o);
+        if ((o->kind == O_SYMBOL || o->kind == O_REG) && !nesting && !o->element) parse_offset(s, o);
     } else {
+        if (c == '!') { s->p = start; s->line = line; }
         const char *at = s->p;
-        uint32_t line = s->line;
         bool minus = c == '-';
         if (c == '-' || c == '+') { s->p++; skip(s); }
         if (is_digit(*s->p)) {
@@ -822,7 +888,7 @@ static void parse_registers(parser *s)
         y->vector = (uint8_t)vector;
         y->count = 1;
         if (accept(s, '<')) {
-            int64_t n = expression(s, 8, 0);
+            int64_t n = (int64_t)binary(s, 8, 0).bits;
             expect(s, '>');
             if (n <= 0 || n > 1000000) sim_fatal(s->m, s->line, "Illegal register count");
             y->range = true;
@@ -885,10 +951,11 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
         expect(s, ')');
         r->generic = true;
     } else r->name = name(s);
-    sim_operand o = { 0 };
-    o.kind = O_REG;
-    parse_offset(s, &o);
-    r->addend = o.value;
+    for (;;) {
+        if (accept(s, '+')) r->addend = (int64_t)((uint64_t)r->addend + binary(s, 9, 0).bits);
+        else if (accept(s, '-')) r->addend = (int64_t)((uint64_t)r->addend - binary(s, 9, 0).bits);
+        else break;
+    }
     while (mask && !(mask & 1)) { mask >>= 1; r->shift++; }
     check_reloc(s, y, r, mask != 0);
     r->next = y->relocs;
@@ -938,9 +1005,9 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     bool minus = *s->p == '-' && (is_digit(s->p[1]) || s->p[1] == ' ');
     const char *back = s->p;
     uint32_t line = s->line;
-    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) add_reloc(s, y, *at, bytes, 0);
+    if (at_symbol(s)) add_reloc(s, y, *at, bytes, 0);
     else {
-        number n = { false, false, 0 };
+        number n = { 0 };
         if (minus) s->p++;
         skip(s);
         if (is_digit(*s->p)) n = read_number(s);

@@ -221,10 +221,12 @@ struct sim_operand {
     uint16_t special;
     uint16_t count;                    /* vectors and lists */
     uint32_t reg;                      /* registers: index in the function */
+    bool    offset, indexed, element;  /* + value; sym[n], sym[register]: in items; v.x */
     sim_symbol *symbol;
     const char *name;                  /* an identifier not yet known: a label */
-    int64_t value;                     /* integer, address offset, or the bits of a double */
-    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two */
+    int64_t value;                     /* integer, offset of an address or a register, or the bits of a double */
+    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two; O_SYMBOL:
+                                          the register that indexes it */
 };
 
 enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6, SIM_MAX_LIST = 128 };   /* wgmma has lists of 128 */
