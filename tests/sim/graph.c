@@ -413,8 +413,8 @@ static void end(sim_capture *k)
     free(k);
 }
 
-/* All that other streams captured leads to where the origin stands. */
-static bool joined(const sim_capture *k)
+/* Marks the nodes that lead to where the origin stands. */
+static bool mark_joined(const sim_capture *k)
 {
     sim_node **list = malloc((k->graph->count + 1) * sizeof *list);
     uint32_t n = 0;
@@ -432,19 +432,30 @@ static bool joined(const sim_capture *k)
             }
     }
     free(list);
-    for (const sim_stream *s = k->context->streams; s; s = s->next) {
-        if (s->capture != k || s == k->origin) continue;
-        for (uint32_t j = 0; j < s->tip_count; j++) if (!s->tips[j]->mark) return false;
-    }
     return true;
 }
 
-/* The stream goes away in the middle. */
+static bool is_joined(const sim_stream *s)
+{
+    for (uint32_t j = 0; j < s->tip_count; j++) if (!s->tips[j]->mark) return false;
+    return true;
+}
+
+/* All that other streams captured leads to where the origin stands. */
+static bool joined(const sim_capture *k)
+{
+    bool fine = mark_joined(k);
+    for (const sim_stream *s = k->context->streams; s && fine; s = s->next)
+        if (s->capture == k && s != k->origin) fine = is_joined(s);
+    return fine;
+}
+
+/* The stream goes away in the middle: it may, when all that it captured has been joined. */
 void sim_capture_abandon(sim_stream *s)
 {
     sim_capture *k = s->capture;
     if (!k) return;
-    k->active = false;
+    if (k->origin == s || !mark_joined(k) || !is_joined(s)) k->active = false;
     s->capture = NULL;
     if (k->origin != s) return;
     sim_graph *g = k->to_graph ? NULL : k->graph;
