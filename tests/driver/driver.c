@@ -55,6 +55,18 @@
     X(cuGraphExecKernelNodeSetParams_v2, (handle, handle, const void *)) \
     X(cuGraphExecUpdate_v2, (handle, handle, void *)) X(cuGraphLaunch, (handle, handle)) \
     X(cuGraphUpload, (handle, handle)) X(cuGraphNodeSetEnabled, (handle, handle, unsigned)) \
+    X(cuGraphAddMemAllocNode, (handle *, handle, handle *, size_t, void *)) \
+    X(cuGraphAddMemFreeNode, (handle *, handle, handle *, size_t, dptr)) \
+    X(cuGraphMemAllocNodeGetParams, (handle, void *)) X(cuGraphMemFreeNodeGetParams, (handle, dptr *)) \
+    X(cuDeviceGetGraphMemAttribute, (int, int, uint64_t *)) \
+    X(cuDeviceSetGraphMemAttribute, (int, int, const uint64_t *)) X(cuDeviceGraphMemTrim, (int)) \
+    X(cuGraphMemcpyNodeGetParams, (handle, void *)) \
+    X(cuGraphExecChildGraphNodeSetParams, (handle, handle, handle)) \
+    X(cuUserObjectCreate, (handle *, void *, void (*)(void *), unsigned, unsigned)) \
+    X(cuUserObjectRetain, (handle, unsigned)) X(cuUserObjectRelease, (handle, unsigned)) \
+    X(cuGraphRetainUserObject, (handle, handle, unsigned, unsigned)) \
+    X(cuGraphReleaseUserObject, (handle, handle, unsigned)) \
+    X(cuLibraryGetManaged, (dptr *, size_t *, handle, const char *)) \
     X(cuDeviceGetPCIBusId, (char *, int, int)) X(cuDeviceGetByPCIBusId, (int *, const char *)) \
     X(cuCtxCreate_v4, (handle *, void *, unsigned, int)) X(cuCtxGetLimit, (size_t *, int)) \
     X(cuCtxSetLimit, (int, size_t)) X(cuCtxGetFlags, (unsigned *)) \
@@ -879,6 +891,162 @@ static void test_graph_nodes(void)
     cuMemFree_v2_(d);
 }
 
+typedef struct alloc_params {
+    int type, handles, where, device;
+    char rest[80];
+    size_t access_count, size;
+    dptr address;
+} alloc_params;
+
+/* Memory that comes and goes with a graph's launches, or stays with the caller. */
+static void test_graph_memory(void)
+{
+    handle g, x, s, alloc_node, set, node, free_node;
+    alloc_params wish = { 1, 0, 1, 0, { 0 }, 0, BYTES, 0 }, back;
+    uint32_t out[N];
+    uint64_t used = 9, zero = 0;
+    dptr p = 0, q = 0;
+    unsigned n = 3;
+    SAME(cuStreamCreate_(&s, 1), 0);
+    SAME(cuGraphCreate_(&g, 0), 0);
+    SAME(cuGraphAddMemAllocNode_(&alloc_node, g, NULL, 0, &wish), 0);
+    p = wish.address;
+    SAME(cuGraphMemAllocNodeGetParams_(alloc_node, &back), 0);
+    CHECK(p && back.address == p && back.size == BYTES, "the node tells what it allocates");
+    struct { dptr to; size_t pitch; unsigned value, bytes; size_t width, height; } fill = { p, 0, 4, 4, N, 1 };
+    SAME(cuGraphAddMemsetNode_(&set, g, &alloc_node, 1, &fill, NULL), 0);
+    void *args[] = { &p, &n };
+    kernel_node plus = { add, { 1, 1, 1 }, { N, 1, 1 }, 0, args, NULL, NULL, NULL };
+    SAME(cuGraphAddKernelNode_v2_(&node, g, &set, 1, &plus), 0);
+    SAME(cuGraphAddMemFreeNode_(&free_node, g, &node, 1, 16), 1);      /* no memory of a graph */
+    SAME(cuGraphAddMemFreeNode_(&free_node, g, &node, 1, p), 0);
+    SAME(cuGraphMemFreeNodeGetParams_(free_node, &q), 0);
+    SAME(q, p);
+    SAME(cuGraphInstantiateWithFlags_(&x, g, 0), 0);
+    for (int round = 0; round < 2; round++) SAME(cuGraphLaunch_(x, s), 0);
+    SAME(cuStreamSynchronize_(s), 0);
+    SAME(cuDeviceGetGraphMemAttribute_(0, 0, &used), 0);
+    SAME(used, 0);
+    SAME(cuDeviceGetGraphMemAttribute_(0, 1, &used), 0);
+    SAME(used, BYTES);
+    SAME(cuDeviceSetGraphMemAttribute_(0, 1, &zero), 0);
+    SAME(cuDeviceGetGraphMemAttribute_(0, 1, &used), 0);
+    SAME(used, 0);
+    SAME(cuDeviceGraphMemTrim_(0), 0);
+    CLEAN();
+    SAME(launch_add(p, 1, s), 0);                             /* the memory is gone */
+    SAME(cuStreamSynchronize_(s), 700);
+    SAME(has("use-after-free"), 1);
+    report_clear();
+    SAME(cuGraphExecDestroy_(x), 0);
+    SAME(cuGraphDestroy_(g), 0);
+    /* captured, and left to the caller; the destroyed stream has come back */
+    handle t, e;
+    SAME(cuStreamCreate_(&t, 1), 0);
+    SAME(cuEventCreate_(&e, 2), 0);
+    SAME(cuStreamBeginCapture_v2_(s, 0), 0);
+    SAME(cuMemAllocAsync_(&p, BYTES, s), 0);
+    SAME(cuEventRecord_(e, s), 0);
+    SAME(cuStreamWaitEvent_(t, e, 0), 0);
+    SAME(cuMemsetD32Async_(p, 2, N, t), 0);
+    SAME(cuEventRecord_(e, t), 0);
+    SAME(cuStreamWaitEvent_(s, e, 0), 0);
+    SAME(cuStreamDestroy_v2_(t), 0);
+    SAME(launch_add(p, n, s), 0);
+    SAME(cuStreamEndCapture_(s, &g), 0);
+    SAME(cuGraphInstantiateWithFlags_(&x, g, 0), 0);
+    SAME(cuMemFreeAsync_(p, s), 1);                           /* it is not there yet */
+    report_clear();
+    SAME(cuGraphLaunch_(x, s), 0);
+    SAME(cuGraphLaunch_(x, s), 1);                            /* it is there */
+    SAME(cuMemcpyDtoHAsync_v2_(out, p, BYTES, s), 0);
+    SAME(out[N - 1], 5);
+    SAME(cuMemFreeAsync_(p, s), 0);
+    SAME(cuGraphLaunch_(x, s), 0);
+    SAME(cuMemFree_v2_(p), 0);
+    SAME(cuMemFree_v2_(p), 1);
+    report_clear();
+    SAME(cuGraphExecDestroy_(x), 0);
+    SAME(cuGraphInstantiateWithFlags_(&x, g, 1), 0);          /* what is left is freed at the next launch */
+    for (int round = 0; round < 3; round++) SAME(cuGraphLaunch_(x, s), 0);
+    SAME(cuMemFreeAsync_(p, s), 0);
+    SAME(cuStreamSynchronize_(s), 0);
+    SAME(cuGraphExecDestroy_(x), 0);
+    SAME(cuGraphDestroy_(g), 0);
+    SAME(cuEventDestroy_v2_(e), 0);
+    SAME(cuStreamDestroy_v2_(s), 0);
+    CLEAN();
+}
+
+static void test_graph_objects(void)
+{
+    handle g, clone, inner, child, x, o;
+    int destroyed = 0;
+    dptr d = alloc(BYTES);
+    struct { size_t at[4]; unsigned type, pad; const void *host; dptr device; void *array, *more; size_t pitch, height;
+             size_t to[4]; unsigned to_type, to_pad; void *to_host; dptr to_device; void *to_array, *to_more;
+             size_t to_pitch, to_height, width, rows, depth; } copy, back;
+    uint32_t out[N];
+    SAME(cuUserObjectCreate_(&o, &destroyed, note, 1, 0), 1);          /* must say that destroying waits for nobody */
+    SAME(cuUserObjectCreate_(&o, &destroyed, note, 1, 1), 0);
+    SAME(cuUserObjectRetain_(o, 2), 0);
+    SAME(cuUserObjectRelease_(o, 4), 1);
+    SAME(cuUserObjectRelease_(o, 2), 0);
+    SAME(cuGraphCreate_(&g, 0), 0);
+    SAME(cuGraphRetainUserObject_(g, o, 1, 1), 0);            /* the caller's reference moves */
+    SAME(cuGraphRetainUserObject_(g, o, 1, 0), 0);
+    SAME(cuGraphReleaseUserObject_(g, o, 3), 1);
+    SAME(cuGraphReleaseUserObject_(g, o, 1), 0);
+    memset(&copy, 0, sizeof copy);
+    copy.type = 2, copy.device = d, copy.to_type = 1, copy.to_host = out;
+    copy.width = 8, copy.rows = 4, copy.depth = 1, copy.pitch = 16, copy.to_pitch = 8;
+    SAME(cuGraphAddMemcpyNode_(&inner, g, NULL, 0, &copy, NULL), 0);
+    SAME(cuGraphMemcpyNodeGetParams_(inner, &back), 0);
+    CHECK(back.type == 2 && back.device == d && back.to_type == 1 && back.to_host == out && back.width == 8
+              && back.rows == 4 && back.depth == 1 && back.pitch == 16 && back.to_pitch == 8,
+          "a copy comes back as it was given");
+    SAME(cuGraphClone_(&clone, g), 0);
+    SAME(cuGraphCreate_(&child, 0), 0);
+    SAME(cuGraphAddChildGraphNode_(&inner, child, NULL, 0, g), 0);
+    SAME(cuGraphInstantiateWithFlags_(&x, child, 0), 0);
+    SAME(cuGraphExecChildGraphNodeSetParams_(x, inner, clone), 0);
+    SAME(cuGraphExecChildGraphNodeSetParams_(x, inner, child), 910);
+    SAME(cuGraphDestroy_(g), 0);
+    SAME(cuGraphDestroy_(clone), 0);
+    SAME(cuGraphDestroy_(child), 0);
+    SAME(destroyed, 0);                                       /* the exec needs it */
+    SAME(cuGraphExecDestroy_(x), 0);
+    SAME(destroyed, 1);
+    SAME(cuUserObjectRetain_(o, 1), 1);
+    report_clear();
+    cuMemFree_v2_(d);
+}
+
+/* A managed variable has an address that the host may follow. */
+static void test_managed(void)
+{
+    static const char text[] = HEAD ".visible .global .attribute(.managed) .align 4 .u32 both = 5;\n"
+                                    ".visible .global .align 4 .u32 own = 6;\n"
+                                    ".visible .entry more() { " REGS "ld.global.u32 r0, [both];\n"
+                                    "ld.global.u32 r1, [own]; add.u32 r0, r0, r1; st.global.u32 [both], r0; ret; }\n";
+    handle l, k;
+    dptr p = 0;
+    size_t size = 0;
+    SAME(cuLibraryLoadData_(&l, text, NULL, NULL, 0, NULL, NULL, 0), 0);
+    SAME(cuLibraryGetManaged_(&p, &size, l, "own"), 500);
+    SAME(cuLibraryGetManaged_(&p, &size, l, "both"), 0);
+    SAME(size, 4);
+    SAME(*(uint32_t *)(uintptr_t)p, 5);
+    *(uint32_t *)(uintptr_t)p = 7;
+    SAME(cuLibraryGetKernel_(&k, l, "more"), 0);
+    SAME(cuLaunchKernel_(k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+    SAME(cuCtxSynchronize_(), 0);
+    SAME(*(uint32_t *)(uintptr_t)p, 13);
+    SAME(cuMemFree_v2_(p), 1);
+    SAME(cuLibraryUnload_(l), 0);
+    CLEAN();
+}
+
 /* --- modules, libraries, links ---------------------------------------------------------------- */
 
 static void test_modules(void)
@@ -1240,6 +1408,9 @@ int main(int argc, char **argv)
     test_memory_kinds();
     test_capture();
     test_graph_nodes();
+    test_graph_memory();
+    test_graph_objects();
+    test_managed();
     test_kept();
     test_modules();
     test_links();

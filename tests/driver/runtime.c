@@ -1,4 +1,4 @@
-/* runtime.c - PTX out of fat binaries, and a whole program of nvcc over the CUDA runtime of
+/* runtime.c - PTX out of fat binaries, and whole programs of nvcc over the CUDA runtime of
  * tests/cudart, where the toolkit is. */
 #include "../simtest.h"
 
@@ -109,37 +109,56 @@ static int shell(const char *format, ...) {
     return system(command);
 }
 
-static void test_program(const char *library) {
+/* Compiles a program of tests/cudart and runs it; its output ends with the count of what is wrong. */
+static void program(const char *folder, const char *source, const char *name, const char *flags)
+{
+    char path[600];
+    CHECK(!shell("nvcc -std=c++17 -cudart shared --no-compress -gencode arch=compute_90,code=compute_90 %s "
+                 "tests/cudart/%s -o '%s/%s'",
+                 flags, source, folder, name),
+          "%s does not compile", name);
+    CHECK(!shell("LD_LIBRARY_PATH='%s' PTXSIM_QUIET= '%s/%s' > '%s/%s.out' 2> '%s/%s.err'", folder, folder, name,
+                 folder, name, folder, name),
+          "%s fails", name);
+    snprintf(path, sizeof path, "%s/%s.out", folder, name);
+    char *text = read_file(path);
+    CHECK(text && !strcmp(text, "0 wrong\n"), "%s says %s", name, text ? text : "nothing");
+    free(text);
+    snprintf(path, sizeof path, "%s/%s.err", folder, name);
+    text = read_file(path);
+    CHECK(text && !strstr(text, "ptxsim:"), "%s has findings: %s", name, text ? text : "no file");
+    /* What is not offered is refused by name. */
+    if (!strcmp(source, "calls.cu"))
+        CHECK(text && strstr(text, "cudaIpcGetMemHandle") && strstr(text, "cudaMallocArray")
+                  && strstr(text, "cudaCreateTextureObject"),
+              "%s: refusals are not told", name);
+    free(text);
+}
+
+static void test_programs(const char *library)
+{
     char folder[500];
     snprintf(folder, sizeof folder, "%s", library);
     char *slash = strrchr(folder, '/');
     if (slash) *slash = 0;
 #if defined(__SANITIZE_ADDRESS__)
-    printf("SKIP a_program_of_nvcc_runs: the sanitizer has to come first in a program\n");
+    printf("SKIP programs_of_nvcc_run: the sanitizer has to come first in a program\n");
     return;
 #endif
     if (!slash || shell("nvcc --version > /dev/null 2>&1")) {
-        printf("SKIP a_program_of_nvcc_runs: no nvcc on the PATH\n");
+        printf("SKIP programs_of_nvcc_run: no nvcc on the PATH\n");
         return;
     }
     CHECK(!shell("sh tests/cudart/build.sh '%s'", folder), "the runtime does not compile");
-    CHECK(!shell("nvcc -std=c++17 -cudart shared --no-compress -gencode arch=compute_90,code=compute_90 "
-                 "tests/cudart/program.cu -o '%s/cudart_program'",
-                 folder),
-          "the program does not compile");
-    CHECK(!shell("LD_LIBRARY_PATH='%s' PTXSIM_QUIET= '%s/cudart_program' > '%s/cudart_program.out' 2>&1",
-                 folder, folder, folder),
-          "the program fails");
-    snprintf(folder + strlen(folder), sizeof folder - strlen(folder), "/cudart_program.out");
-    char *text = read_file(folder);
-    CHECK(text && !strcmp(text, "0 wrong\n"), "the program says %s", text ? text : "nothing");
-    free(text);
+    program(folder, "program.cu", "cudart_program", "");
+    program(folder, "calls.cu", "cudart_calls", "");
+    program(folder, "calls.cu", "cudart_calls_per_thread", "-default-stream per-thread");
 }
 
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     sim_open(argc, argv);
     test_images();
-    test_program(library ? library : "build/libptxsim.so");
+    test_programs(library ? library : "build/libptxsim.so");
     return sim_close();
 }

@@ -1161,7 +1161,10 @@ static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
     return false;
 }
 
-/* Module variables get device memory: one allocation each, so that bounds are exact. */
+int sim_variable_kind(const sim_symbol *y)
+{ return y->managed ? MEM_HOST : y->space == SP_CONST ? MEM_CONST : MEM_MODULE; }
+
+/* Module variables get device memory, managed ones the host's: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
     uint64_t constants = 0;
@@ -1184,11 +1187,11 @@ static void place_variables(sim_module *m)
                     uint64_t room = UINT64_MAX - constants;
                     if (y->space == SP_CONST) constants += y->size < room ? y->size : room;
                     uint64_t size = y->size ? y->size : 1;
-                    int error = sim_memory_alloc(m->context, size,
-                                                 y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
+                    int error = sim_memory_alloc(m->context, size, sim_variable_kind(y), y->name, &a);
                     if (error) { m->out_of_memory = true; longjmp(*m->bail, 1); }
                     y->address = a->base;
-                    sim_shadow_set(a->shadow, 0, size);       /* module variables start as zero */
+                    a->managed = y->managed;
+                    if (a->shadow) sim_shadow_set(a->shadow, 0, size);       /* variables start as zero */
                     if (y->init) memcpy(a->host, y->init, (size_t)y->size);
                 } else for (sim_reloc *r = y->relocs; r; r = r->next) {
                     sim_symbol *target = NULL;

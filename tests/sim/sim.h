@@ -179,6 +179,7 @@ typedef struct sim_symbol {
     uint8_t  kind, type, space;
     uint8_t  vector;                   /* 2 or 4 for .v2/.v4 declarations */
     bool     is_extern, is_formal, is_array, range;    /* range: %r<n> */
+    bool     managed;                  /* .attribute(.managed): the host reads and writes it too */
     uint32_t count;                    /* range: registers */
     uint32_t index;                    /* registers: first index in the function; labels: statement */
     uint32_t depth, line, align;
@@ -308,6 +309,7 @@ int  sim_module_check(struct sim_context *context, const char *text, size_t leng
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
+int  sim_variable_kind(const sim_symbol *y);                  /* of its memory */
 void sim_lower_abandon(sim_module *m);
 
 /* --- instruction forms ------------------------------------------------------------------------ */
@@ -598,6 +600,7 @@ typedef struct sim_allocation {
     uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
     size_t host_mapped, shadow_mapped;
     bool freed, owned_by_caller, managed, freed_later;
+    bool of_graph, graph_live;         /* a node's: freed and there again; allocated, as the calls go */
     uint8_t kind;
     unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */
     uint16_t entry; uint64_t call;     /* who made it */
@@ -613,6 +616,11 @@ typedef struct sim_allocation {
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
 int  sim_memory_free(uint64_t base, int kind);
+void sim_memory_of_graph(sim_allocation *a);       /* becomes a graph's, and sleeps */
+void sim_memory_sleep(sim_allocation *a);          /* freed, and may be there again: memory of a graph */
+void sim_memory_wake(sim_allocation *a);           /* with nothing written in it */
+uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
+void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
 sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
 /* The next allocation of a context, from *at = 0 on; NULL at the end. */
