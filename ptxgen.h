@@ -8015,13 +8015,37 @@ static uint8_t ptx__low_zeros(uint64_t n) {
     return zeros;
 }
 
+/* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
+   each may set the variable for itself. */
+PTX__APART static void ptx__limit_level(const ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+    const ptx__graph *g = u->g;
+    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    memset(g->mark, 0, g->blocks * sizeof *g->mark);
+    for (;; from = g->stack[--depth]) {
+        for (e = g->first_predecessor[from]; e < g->first_predecessor[from + 1]; e++) {
+            if (g->mark[g->predecessor[e]]) continue;
+            g->mark[g->predecessor[e]] = 1;
+            g->stack[depth++] = g->predecessor[e];
+        }
+        if (!depth) break;
+    }
+    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+        if (g->mark[by] && u->level[by] > x->level)
+            x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    }
+}
+
 /* A register as instruction i of block b reads it. */
 static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
-    ptx__uniform x = u->value[ptx__slot(u->g, word)];
-    if (x.last_set > u->g->block[b].first && x.last_set <= i)
-        x.class_ = x.last_class, x.root = x.last_root;
-    else if (x.level > u->level[b] && x.level > x.class_)
-        x.class_ = x.level, x.root = x.branch;
+    const uint32_t slot = ptx__slot(u->g, word);
+    ptx__uniform x = u->value[slot];
+    const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
+    if (is_last) x.class_ = x.last_class, x.root = x.last_root;
+    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
+        ptx__limit_level(u, slot, b, &x);
+    if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
 }
