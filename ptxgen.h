@@ -2964,7 +2964,7 @@ typedef struct ptx__uniform {
     uint8_t tid, shift;
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
-    uint8_t needed;
+    uint8_t needed, read; /* it makes conditions; it is a variable, and one of these has read it */
     uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
@@ -7890,9 +7890,10 @@ static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
    What is written at a level and read at a lower one has at least the class of that level: its readers have
    written it in different rounds of a loop or on different paths, or have kept what a variable was before.
 
-   mark_needed marks the instructions that conditions are made of, little of most kernels. propagate_classes
-   goes forward over these, and propagate_divergence raises the levels; both repeat until nothing changes.
-   Classes and levels only rise, so that this ends. */
+   mark_needed marks the instructions that conditions are made of, little of most kernels. propagate goes over
+   these in the order of the text, where definitions stand before uses, and raises levels behind each branch.
+   It does so again where something changed that has been read already: a variable, or the level of an earlier
+   block. Classes and levels only rise, so that this ends. */
 
 #define PTX__TID_WARP 1u
 #define PTX__TID_GROUP 2u
@@ -7904,6 +7905,7 @@ typedef struct ptx__uniformity {
     ptx__graph *g;
     ptx__uniform *value;             /* slot -> */
     uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
+    uint32_t *raised, pass;          /* block -> the pass that raised its level last; this pass */
     uint32_t *condition;             /* block -> the class of its branch's condition so far */
     uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__raised */
@@ -7919,16 +7921,18 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     m->uniform.count = m->spread.count = 0;
     PTX__ROOM(m, m->uniform, g->registers, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->spread, 8 * blocks + words + g->registers, ok);
+    PTX__ROOM(m, m->spread, 9 * blocks + words + g->registers, ok);
     if (!ok) return 0;
     s = m->spread.at;
     memset(m->uniform.at, 0, g->registers * sizeof *m->uniform.at);
-    memset(s, 0, (4 * blocks + words) * sizeof *s);
+    memset(s, 0, (5 * blocks + words) * sizeof *s);
     u->k = k;
     u->g = g;
     u->value = m->uniform.at;
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
+    u->raised = s, s += blocks;
+    u->pass = 0;
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
@@ -8015,20 +8019,45 @@ static uint8_t ptx__low_zeros(uint64_t n) {
     return zeros;
 }
 
+/* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
+   each may set the variable for itself. */
+PTX__APART static void ptx__limit_level(const ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+    const ptx__graph *g = u->g;
+    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    memset(g->mark, 0, g->blocks * sizeof *g->mark);
+    for (;; from = g->stack[--depth]) {
+        for (e = g->first_predecessor[from]; e < g->first_predecessor[from + 1]; e++) {
+            if (g->mark[g->predecessor[e]]) continue;
+            g->mark[g->predecessor[e]] = 1;
+            g->stack[depth++] = g->predecessor[e];
+        }
+        if (!depth) break;
+    }
+    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+        if (g->mark[by] && u->level[by] > x->level)
+            x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    }
+}
+
 /* A register as instruction i of block b reads it. */
 static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
-    ptx__uniform x = u->value[ptx__slot(u->g, word)];
-    if (x.last_set > u->g->block[b].first && x.last_set <= i)
-        x.class_ = x.last_class, x.root = x.last_root;
-    else if (x.level > u->level[b] && x.level > x.class_)
-        x.class_ = x.level, x.root = x.branch;
+    const uint32_t slot = ptx__slot(u->g, word);
+    ptx__uniform x = u->value[slot];
+    const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
+    if (u->g->sets[slot]) u->value[slot].read = 1;
+    if (is_last) x.class_ = x.last_class, x.root = x.last_root;
+    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
+        ptx__limit_level(u, slot, b, &x);
+    if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
 }
 
 /* The operand at w of instruction i, in block b. */
 static ptx__uniform ptx__operand_class(const ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
-    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
     uint32_t word = memory ? w[1] : *w;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -8142,7 +8171,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
 static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
-    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
+    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
     memset(x, 0, sizeof x);
     r.root = i + 1;
@@ -8172,13 +8201,12 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
     return r;
 }
 
-/* The classes of what instruction i of block b writes: whether one has changed. */
+/* The classes of what instruction i of block b writes: whether a variable has changed that was read before. */
 static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b) {
-    const ptx_kernel *k = u->k;
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
+    const ptx__ins *ins = &u->k->ins.at[i];
+    const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
     ptx__uniform made;
-    int changed = 0;
+    int again = 0;
     if (w == end) return 0;
     made = ptx__result_class(u, ins, i, b);
     if (ins->guard) {
@@ -8187,22 +8215,18 @@ static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b)
     }
     for (; w < end; w++) {
         ptx__uniform *x;
-        uint32_t slot;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        slot = ptx__slot(u->g, *w);
-        x = &u->value[slot];
-        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, changed = 1;
-        if (u->g->sets[slot] && !ins->guard)
+        x = &u->value[ptx__slot(u->g, *w)];
+        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= x->read;
+        if (u->raised[b] == u->pass || u->level[b] > x->level) again |= x->read;
+        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b];
+        if (!u->g->sets[ptx__slot(u->g, *w)]) x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
+        else if (!ins->guard)
             x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
-        else if (made.class_
-                 > x->last_class) /* by a guard: behind it the variable may be what it was before */
+        else if (made.class_ > x->last_class) /* behind a guard it may be what it was before */
             x->last_class = made.class_, x->last_root = made.root;
-        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b], changed = 1;
-        if (u->g->sets[slot] || (x->tid == made.tid && x->shift == made.shift && x->zeros == made.zeros))
-            continue;
-        x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros, changed = 1;
     }
-    return changed;
+    return again;
 }
 
 /* The number of the lowest bit, by a product that has another top for each. */
@@ -8212,18 +8236,11 @@ static uint32_t ptx__lowest_bit(uint32_t bits) {
     return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
 }
 
-static int ptx__propagate_classes(const ptx__uniformity *u) {
-    uint32_t b = 0, word, words = (uint32_t)(u->k->ins.count / 32 + 1);
-    int changed = 0;
-    for (word = 0; word < words; word++) {
-        uint32_t bits = u->needed[word];
-        for (; bits; bits &= bits - 1) {
-            uint32_t i = 32 * word + ptx__lowest_bit(bits);
-            while (u->g->block[b].end <= i) b++;
-            changed |= ptx__update_classes(u, i, b);
-        }
-    }
-    return changed;
+/* The next needed instruction from i on; ins.count behind the last. */
+static uint32_t ptx__next_needed(const ptx__uniformity *u, uint32_t i) {
+    uint32_t word = i / 32, bits = u->needed[word] & 0xffffffffu << i % 32;
+    while (!bits) bits = u->needed[++word];
+    return 32 * word + ptx__lowest_bit(bits);
 }
 
 /* The nearest postdominator of b, itself included, that has not been raised to this level. */
@@ -8237,10 +8254,11 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
 
 /* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
    on it, and on branches in there. A block is raised once to each level, and to all below it with it; so the
-   search at the highest level finds all that is new at any. */
-static void ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
+   search at the highest level finds all that is new at any. Whether one of them stands before the branch. */
+static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
     uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
+    int before = 0;
     stack[depth++] = from;
     while (depth) {
         uint32_t b = stack[--depth], e, stop, below;
@@ -8253,39 +8271,47 @@ static void ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level)
                 for (below = 0; below < level; below++)
                     if (u->skip[below][n] == n) u->skip[below][n] = g->post_idom[n];
                 if (u->level[n] < level) u->level[n] = level, u->branch[n] = g->block[from].end;
+                u->raised[n] = u->pass;
+                before |= n <= from;
                 stack[depth++] = n;
             }
         }
     }
+    return before;
 }
 
-/* Whether the condition of a branch now differs more than before: then its block's dependents are raised. */
-static int ptx__propagate_divergence(ptx__uniformity *u) {
-    uint32_t b;
-    int changed = 0;
+/* The branch at the end of block b: whether an earlier block is raised. */
+static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
+    const ptx__block *block = &u->g->block[b];
+    ptx__uniform condition;
+    if (!block->guard || !block->order) return 0;
+    condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
+    if (condition.class_ <= u->condition[b]) return 0;
+    u->condition[b] = condition.class_;
+    u->condition_root[b] = condition.root;
+    return ptx__raise_levels(u, b, condition.class_);
+}
+
+static int ptx__propagate(ptx__uniformity *u) {
+    uint32_t b, i = ptx__next_needed(u, 0);
+    int again = 0;
+    u->pass++;
     for (b = 0; b < u->g->blocks; b++) {
-        ptx__uniform condition;
-        if (!u->g->block[b].guard || !u->g->block[b].order) continue;
-        condition = ptx__read_register(u, PTX__PREDICATE(u->g->block[b].guard), u->g->block[b].end - 1, b);
-        if (condition.class_ <= u->condition[b]) continue;
-        u->condition[b] = condition.class_;
-        u->condition_root[b] = condition.root;
-        changed = 1;
-        ptx__raise_levels(u, b, condition.class_);
+        for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) again |= ptx__update_classes(u, i, b);
+        again |= ptx__propagate_divergence(u, b);
     }
-    return changed;
+    return again;
 }
 
 #define PTX__ROUNDS_MOST 128 /* a chain of variables around a loop may take a round a link */
 
 static void ptx__find_uniformity(ptx__uniformity *u) {
+    const uint32_t count = (uint32_t)u->k->ins.count;
     uint32_t rounds = 0, i;
-    int changed = 1;
     ptx__fill_postdominators(u->g);
     ptx__mark_needed(u);
-    while (changed) {
-        changed = ptx__propagate_classes(u);
-        changed |= ptx__propagate_divergence(u);
+    u->needed[count / 32] |= 1u << count % 32; /* ends ptx__next_needed */
+    while (ptx__propagate(u)) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
         for (i = 0; i < u->k->m->sets.count; i++) { /* rather than more rounds: all variables differ */
             uint32_t at = u->k->m->sets.at[i].instruction;

@@ -491,6 +491,7 @@ static void texts_and_handles(void) {
         if (bad) ptx_module_reset(m), k = ptx_entry(m, "k");
         ptx_ret(g);
     }
+    PAIR(AMPERE, "!handle") out(ADD(bad ? ptx_inv(n) : n, n)); /* the inverse of what is no predicate */
 }
 
 int main(void) {

@@ -439,8 +439,8 @@ static void specialised(uint32_t stages, int roles, int bulk, int in_loop) {
     group = ptx_as(ptx_shr(k, tid, I(7)), PTX_U32);
     role = roles ? SETP(PTX_LT, tid, U(128)) : SETP(PTX_EQ, group, U(0));
     for (j = 0; j < 4; j++) sums[j] = ptx_var_new(k, ptx_f32(0));
-    IF(role);
     stage = ptx_var_new(k, U(0)), phase = ptx_var_new(k, U(0));
+    IF(role);
     ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
     IF(one);
     EACH(i, n);
@@ -461,7 +461,6 @@ static void specialised(uint32_t stages, int roles, int bulk, int in_loop) {
     END;
     ptx_else(k);
     ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(232));
-    stage = ptx_var_new(k, U(0)), phase = ptx_var_new(k, U(0));
     EACH(i, n);
     s = ptx_get(k, stage), ph = ptx_get(k, phase);
     full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
@@ -815,7 +814,7 @@ static void dimensions(void) {
     x = ptx_warp_uniform(k, ptx_as(ptx_shr(k, flat, I(5)), PTX_U32));
     IF(SETP(PTX_EQ, x, U(0))), x = warp_total(ptx_get(k, v)), out(x), END, CLEAN;
     /* y alone says the warp */
-    start(AMPERE), BLOCK3(32, 4, 1), y = ptx_warp_uniform(k, ptx_tid_y(k)), IF(SETP(PTX_LT, y, U(2)));
+    start(AMPERE), BLOCK3(32, 4, 1), y = ptx_tid_y(k), IF(SETP(PTX_LT, y, U(2)));
     ST(at(p, y, 4), 0, warp_total(tid)), ptx_else(k), ST(at(p, y, 4), 0, warp_total(y)), END, BAR, CLEAN;
     /* matrices by 64 x 2 threads: a warpgroup is y's */
     start(HOPPER), BLOCK3(128, 2, 1), y = ptx_tid_y(k), IF(SETP(PTX_EQ, y, U(1)));

@@ -1,4 +1,4 @@
-/* global_memory.c - global memory: blocks that work together, locks, bounds, dependent launches.
+/* global_memory.c - global memory: blocks that work together, locks, bounds, dependent launches; loops.
  * Wrong programs and their right twins, run on the CPU driver: see fault_words.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../ptxgen.h"
@@ -286,6 +286,34 @@ static void one_place(void) {
         x = LD_WITH(AT(q, tid), bad ? PTX_NC : PTX_RELAXED | PTX_GPU);
         ptx_red(k, PTX_ATOM_ADD, ptx_at(q, 0), x);
     }
+
+    /* All threads of a block store a value of their own at one place. */
+    PAIR(AMPERE, "race") { ST(AT(p, ptx_ctaid_x(k)), 0, bad ? tid : n); }
+
+    /* All threads add to one place by a load and a store; one thread alone may. */
+    PAIR(AMPERE, "race") {
+        if (!bad) BLOCK(1);
+        ST(p, 0, ADD(LD(p, 0), n));
+    }
+
+    /* A flag in shared memory is stored and loaded plainly. */
+    PAIR(AMPERE, "race") {
+        ST(mine, 0, zero);
+        BAR;
+        IF(EQ(warp, zero));
+        IF(one);
+        if (bad)
+            ST(sh, 0, U(1));
+        else
+            ST_WITH(sh, PTX_VOLATILE, U(1));
+        END;
+        ELSE;
+        ptx_loop(k);
+        x = bad ? LD(sh, 0) : LD_WITH(sh, PTX_VOLATILE);
+        ptx_while(k, EQ(x, zero));
+        END;
+        END;
+    }
 }
 
 static void bounds(void) {
@@ -382,6 +410,20 @@ static void bounds(void) {
         else
             out(LD(x, 0));
     }
+
+    /* A parameter is read beyond its end, by a generic address. */
+    PAIR(AMPERE, "out-of-bounds") {
+        x = ptx_cvta(k, ptx_param_bytes(k, "map", 128, 64));
+        launch.box[0] = launch.box[1] = 8;
+        out(LD(x, bad ? 128 : 124));
+    }
+
+    /* A local array is read beyond its end, by a generic address. */
+    PAIR(AMPERE, "out-of-bounds") {
+        x = ptx_local(k, "own", PTX_U32, 4, 8);
+        ST(x, 0, n), ST(x, 4, n), ST(x, 8, n), ST(x, 12, n);
+        out(ADD(LD(ptx_cvta(k, x), bad ? 16 : 12), n));
+    }
 }
 
 /* The kernel is launched twice; the second may begin when the first has executed this. */
@@ -418,6 +460,64 @@ static void dependent_launches(void) {
     }
 }
 
+static void loops(void) {
+    /* A counter that doubles starts at 0. */
+    PAIR(AMPERE, "timeout") {
+        a = ptx_var_new(k, U(bad ? 0 : 1));
+        ptx_loop(k);
+        ptx_while(k, LT(GET(a), n));
+        SET(a, SHL(GET(a), 1));
+        END;
+        out(GET(a));
+    }
+
+    /* The step of a loop is 0. */
+    PAIR(AMPERE, "timeout") {
+        a = ptx_var_new(k, U(0));
+        ptx_loop(k);
+        ptx_while(k, LT(GET(a), n));
+        SET(a, ADD(GET(a), U(bad ? 0 : 4)));
+        END;
+        out(GET(a));
+    }
+
+    /* The condition uses the value of before the loop. */
+    PAIR(AMPERE, "timeout") {
+        a = ptx_var_new(k, zero);
+        x = GET(a);
+        ptx_loop(k);
+        if (!bad) x = GET(a);
+        ptx_while(k, LT(x, n));
+        SET(a, ADD(GET(a), U(1)));
+        END;
+        out(GET(a));
+    }
+
+    /* The counter steps over its limit. */
+    PAIR(AMPERE, "out-of-bounds") {
+        IF(one);
+        a = ptx_var_new(k, U(0));
+        ptx_loop(k);
+        ptx_while(k, NE(GET(a), U(bad ? 10 : 12)));
+        ST(AT(p, GET(a)), 0, n);
+        SET(a, ADD(GET(a), U(4)));
+        END;
+        END;
+    }
+
+    /* A counter without a sign goes down until it is below 0. */
+    PAIR(AMPERE, "out-of-bounds") {
+        IF(one);
+        a = ptx_var_new(k, n);
+        ptx_loop(k);
+        ptx_while(k, bad ? GE(GET(a), U(0)) : GT(GET(a), U(0)));
+        ST(AT(p, GET(a)), 0, n);
+        SET(a, ptx_sub(k, GET(a), U(1)));
+        END;
+        END;
+    }
+}
+
 int main(void) {
     if (!open_cpu_driver()) return check_end();
     blocks();
@@ -425,5 +525,6 @@ int main(void) {
     one_place();
     bounds();
     dependent_launches();
+    loops();
     return check_end();
 }
