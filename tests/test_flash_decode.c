@@ -495,6 +495,94 @@ static void q_past_the_range_of_f16(void) {
     }
 }
 
+/* Every type of q and cache, each variant, both signs of the scale, with and without a cap. */
+static problem spoilt_problem(uint32_t turn, uint32_t max_seq, const uint32_t *lengths, uint32_t batch) {
+    static const float scales[] = {0, -0.25f, 3};
+    ptxk_flash_decode_desc desc = plain(4, 1, turn % 5 ? 64 : 40, kv_types[turn % 3]);
+    problem p;
+    desc.q_type = kv_types[turn / 3 % 3];
+    desc.scale = scales[turn / 9 % 3];
+    desc.soft_cap = turn / 27 % 2 ? 5 : 0;
+    desc.flags = PTXK_FLASH_LSE;
+    p = problem_of(&desc, max_seq, lengths, batch);
+    p.target = PTX_SM(turn / 54 % 3 == 0 ? 75 : turn / 54 % 3 == 1 ? 80 : 90);
+    if (capability < (int)(p.target & 0xfff)) p.target = PTX_SM(75);
+    return p;
+}
+
+/* Infinite and NaN elements of q, alone, several, beside infinite ones of K, and meeting zeros of it. Keys
+   with a score of +inf share the weight, with a cap its ends are scores like others. */
+static void infinite_elements_of_q(void) {
+    static const uint32_t lengths[] = {70, 1};
+    uint32_t turn, i;
+    for (turn = 0; turn < 162; turn++) {
+        problem p = spoilt_problem(turn, 70, lengths, 2);
+        uint32_t d = p.desc.head_dim;
+        for (i = 0; i < 2; i++) {
+            uint32_t row = 4 * i * d;
+            ref_put(p.q, p.q_format, row + 3, (double)INFINITY);
+            ref_put(p.q, p.q_format, row + d, (double)-INFINITY);
+            ref_put(p.q, p.q_format, row + 2 * d + 1, (double)INFINITY); /* and its own opposite: some NaN */
+            ref_put(p.q, p.q_format, row + 2 * d + 9, (double)INFINITY);
+            if (turn % 2) ref_put(p.q, p.q_format, row + 3 * d + 5, (double)NAN);
+        }
+        if (turn % 4 == 3) ref_put(p.keys[0], p.format, 7 * d + 3, 0);           /* NaN in one head */
+        if (turn % 4 == 2) { /* meets an infinite element, small ones, a zero */
+            ref_put(p.keys[0], p.format, 9 * d + 3, (double)-INFINITY);
+            ref_put(p.q, p.q_format, d + 3, turn % 8 == 2 ? 1e-7 : 0);
+        }
+        for (i = 0; i < 70; i++) /* what rounding may not lose */
+            if (!(fabs(ref_get(p.keys[0], p.format, i * d)) > 0.01)) ref_put(p.keys[0], p.format, i * d, 0.5);
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+/* Finite q and K of any size, whose scores are of the size of 1: nothing is infinite on the way. */
+static void q_and_k_of_any_size(void) {
+    static const double q_size[] = {3.3e38, 1.6e38, 1e30, 1e20, 1e-5, 1e-10, 1e-25};
+    static const double k_size[] = {1e-30, 1e-25, 1, 6e4, 3.3e38, 1.5e38, 1e20};
+    static const uint32_t lengths[] = {70};
+    uint32_t turn, i, e, size;
+    for (size = 0; size < 7; size++)
+        for (turn = 0; turn < 162; turn += 1 + size % 2) {
+            problem p;
+            uint32_t d;
+            double scale = 1 / (q_size[size] * k_size[size]);
+            if (kv_types[turn % 3] == PTX_F16 && (k_size[size] > 6e4 || k_size[size] < 1)) continue;
+            if (kv_types[turn / 3 % 3] == PTX_F16) continue;
+            p = spoilt_problem(turn, 70, lengths, 1);
+            d = p.desc.head_dim;
+            p.desc.scale = (float)(p.desc.scale < 0 ? -scale : scale);
+            for (i = 0; i < 4 * d; i++) ref_put(p.q, p.q_format, i, random_within(1) * q_size[size]);
+            for (i = 0; i < 70; i++)
+                for (e = 0; e < d; e++)
+                    ref_put(p.keys[0], p.format, i * d + e, random_within(1) * k_size[size] / 64);
+            problem_check(&p);
+            problem_free(&p);
+        }
+}
+
+/* One large element of q that meets only zeros of K, and small ones that make the scores. */
+static void rows_of_q_that_span_magnitudes(void) {
+    static const double large[] = {1, 1e4, 1e6, 1e8, 1e10};
+    static const uint32_t lengths[] = {90};
+    uint32_t turn, i, e;
+    for (turn = 0; turn < 5 * 9; turn++) {
+        ptxk_flash_decode_desc desc = plain(2, 1, 64, kv_types[turn % 3]);
+        problem p;
+        desc.q_type = turn / 3 % 3 == 2 ? PTX_BF16 : PTX_F32;
+        desc.scale = 100;
+        desc.flags = PTXK_FLASH_LSE;
+        p = problem_of(&desc, 90, lengths, 1);
+        for (i = 0; i < 2; i++)
+            for (e = 0; e < 64; e++)
+                ref_put(p.q, p.q_format, i * 64 + e, e ? random_within(1e-3) : large[turn / 9]);
+        for (i = 0; i < 90; i++) ref_put(p.keys[0], p.format, i * 64, 0);
+        run_on(&p, turn / 3 % 3 ? 80 : 75);
+    }
+}
+
 /* f32 and bf16 values near the largest there is: the sum of many must not pass it on the way, neither in a
    block nor where parts meet. */
 static void values_near_the_largest_of_f32(void) {
@@ -977,6 +1065,9 @@ int main(void) {
         one_to_eight_queries();
         soft_cap_bounds_infinite_scores();
         q_past_the_range_of_f16();
+        infinite_elements_of_q();
+        q_and_k_of_any_size();
+        rows_of_q_that_span_magnitudes();
         values_near_the_largest_of_f32();
         scores_of_any_size();
         a_missing_page_is_nan_and_not_followed();

@@ -732,6 +732,31 @@ static void infinite_scores(void) {
     }
 }
 
+/* Infinite elements of q, alone and beside others, with small ones and zeros that meet infinite K. */
+static void infinite_elements_of_q(void) {
+    uint32_t turn, i, length = 80;
+    for (turn = 0; turn < 48; turn++) {
+        enum ref_format format = (enum ref_format)(turn % 3);
+        ptxk_flash_prefill_desc desc = describe(1, 1, 64, format, turn / 24 ? 3 : 2);
+        problem p;
+        desc.scale = turn / 3 % 2 ? -0.25f : 0;
+        desc.soft_cap = turn / 6 % 2 ? 5 : 0;
+        if (format == REF_F32 && turn / 12 % 2) desc.precision = PTXK_PREFILL_FAST;
+        p = problem_new(desc, ROWS, 0, &length, &length, 1);
+        p.target = PTX_SM(turn / 12 % 2 ? 80 : 75);
+        for (i = 0; i < length; i++) {
+            put(p.q, p.format, i * 64 + i % 7, (double)(i % 2 ? INFINITY : -INFINITY));
+            if (i % 5 == 1) put(p.q, p.format, i * 64 + 9, (double)INFINITY); /* its opposite: some NaN */
+            if (i % 5 == 2) put(p.q, p.format, i * 64 + 30, 1e-7);
+            if (i % 16 == 3) put(p.q, p.format, i * 64 + 31, (double)NAN);
+        }
+        put(p.k, p.format, 9 * 64 + 30, (double)-INFINITY);
+        if (turn % 4 == 3) put(p.k, p.format, 70 * 64 + 2, 0); /* NaN in the queries whose element it meets */
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
 static void nan_scores_make_their_query_nan_and_no_other(void) {
     uint32_t length = 100, i, target, wrong = 0;
     for (target = 75; target <= 80; target += 5) {
@@ -1087,6 +1112,7 @@ int main(void) {
         small_weights_count();
         scores_of_any_size();
         infinite_scores();
+        infinite_elements_of_q();
         nan_scores_make_their_query_nan_and_no_other();
         scale_and_cap_are_used();
         window_edges();

@@ -113,7 +113,7 @@ typedef struct sim_lower {
     sim_frame *frame, *frames, *pointers;
     const sim_statement *s;
     uint32_t pair_capacity;
-    uint32_t call_slots;               /* registers that carry .reg parameters and results */
+    uint32_t call_slots, call_preds;   /* registers that carry .reg parameters and results */
     sim_placed *shared;
     uint32_t shared_used, local_used, dynamic_offset_patches;
     uint32_t const_capacity, special_capacity, launch_special_capacity, param_capacity, consts_hash[1024];
@@ -138,6 +138,9 @@ uint32_t sim_dest(sim_lower *lw, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_pred(sim_lower *lw, const sim_operand *o, uint32_t index);
 uint32_t sim_source_pred(sim_lower *lw, uint32_t index);
+uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index);
+uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t);
+uint32_t sim_add_64(sim_lower *lw, uint32_t a, uint32_t b);
 uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width);
 uint32_t sim_temporary(sim_lower *lw, uint32_t width);
 uint32_t sim_new_pred(sim_lower *lw);
