@@ -1271,10 +1271,10 @@ static void test_contexts(ptxcu *cu, const char *library) {
     ptxcu_close(same);
     ptxcu_close(h);
     CHECK(current_context() == NULL);
-    /* opening in it fails at each call of the driver: the current context stays, and all memory is given back */
+    /* each call of the driver fails once while a handle opens: the current context stays */
     CHECK(set(second) == 0);
     for (i = 0; make_fail && i < FUNCTIONS; i++)
-        for (round = 0; round < 4; round++) { /* context, or use_current_context; the first call, the second */
+        for (round = 0; round < 4; round++) { /* context or use_current_context; first or second call */
             counter c;
             memset(&c, 0, sizeof c);
             d = describe(library, &c);
