@@ -1224,7 +1224,9 @@ static void test_contexts(ptxcu *cu, const char *library) {
     ptxcu_buffer b;
     void *own = NULL, *second = NULL, *popped = NULL, *symbol;
     int (*create)(void **, unsigned, int), (*destroy)(void *), (*pop)(void **);
+    int (*set)(void *);
     void (*report_clear)(void);
+    size_t i;
     uint64_t pushes, pops;
     int round;
     symbol = ptxcu_symbol(cu, "cuCtxCreate_v2");
@@ -1233,7 +1235,9 @@ static void test_contexts(ptxcu *cu, const char *library) {
     memcpy(&destroy, &symbol, sizeof destroy);
     symbol = ptxcu_symbol(cu, "cuCtxPopCurrent_v2");
     memcpy(&pop, &symbol, sizeof pop);
-    if (!create || !destroy || !pop) return;
+    symbol = ptxcu_symbol(cu, "cuCtxSetCurrent");
+    memcpy(&set, &symbol, sizeof set);
+    if (!create || !destroy || !pop || !set) return;
     CHECK(current_context() == NULL && create(&own, 0, 0) == 0 && create(&second, 0, 0) == 0);
     d.context = own;
     WORKS(h, ptxcu_open(&h, &d));
@@ -1267,6 +1271,25 @@ static void test_contexts(ptxcu *cu, const char *library) {
     ptxcu_close(same);
     ptxcu_close(h);
     CHECK(current_context() == NULL);
+    /* each call of the driver fails once while a handle opens: the current context stays */
+    CHECK(set(second) == 0);
+    for (i = 0; make_fail && i < FUNCTIONS; i++)
+        for (round = 0; round < 4; round++) { /* context or use_current_context; first or second call */
+            counter c;
+            memset(&c, 0, sizeof c);
+            d = describe(library, &c);
+            d.fallback = "/nowhere/libfallback.so";
+            d.context = round % 2 ? NULL : own;
+            d.use_current_context = round % 2;
+            make_fail(functions[i], 1 + (unsigned)round / 2, 999);
+            ptxcu_open(&h, &d);
+            make_fail(functions[i], 0, 0);
+            CHECK_MORE(current_context() == second, functions[i]);
+            ptxcu_close(h);
+            CHECK_MORE(current_context() == second && c.blocks == 0, functions[i]);
+        }
+    d = describe(library, NULL);
+    CHECK(set(NULL) == 0 && current_context() == NULL);
     CHECK(destroy(second) == 0);
     d.use_current_context = 0;
     if (calls) { /* a real driver may not survive it */

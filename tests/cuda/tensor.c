@@ -1858,6 +1858,7 @@ static void *work(void *user) {
             ptxcu_kv_cache cache;
             ptxcu_kv_scatter_desc x;
             ptxcu_call call;
+            ptxcu_tensor apart[2];
             uint64_t rows[3];
             memset(&x, 0, sizeof x);
             rows[0] = 1;
@@ -1865,7 +1866,12 @@ static void *work(void *user) {
             rows[2] = 8 + 8 * number;
             w->wrong += ptxcu_tensor_create(cu, PTX_F32, 3, rows, &x.k) != 0;
             w->wrong += ptxcu_tensor_create(cu, PTX_F32, 3, rows, &x.v) != 0;
-            w->wrong += ptxcu_kv_cache_create(cu, PTX_F32, 1, 1, 4, rows[2], &cache) != 0;
+            rows[1] = 4;
+            for (i = 0; i < 2; i++) w->wrong += ptxcu_tensor_create(cu, PTX_F32, 3, rows, &apart[i]) != 0;
+            if (round % 2)
+                w->wrong += ptxcu_kv_cache_wrap_each(cu, &apart[0], &apart[1], 1, &cache) != 0;
+            else
+                w->wrong += ptxcu_kv_cache_create(cu, PTX_F32, 1, 1, 4, rows[2], &cache) != 0;
             x.cache = &cache;
             memset(back, 0, sizeof back);
             w->wrong += ptxcu_tensor_write(cu, &x.k, back, rows[2] * 4, stream) != 0;
@@ -1874,6 +1880,7 @@ static void *work(void *user) {
             w->wrong += ptxcu_call_finish(cu, &call, stream) != 0;
             w->wrong += ptxcu_call_start(cu, &call, stream, r) != 0;
             w->wrong += ptxcu_tensor_free(cu, &x.k) != 0;
+            for (i = 0; i < 2; i++) w->wrong += ptxcu_tensor_free(cu, &apart[i]) != 0;
             while (!done && !ptxcu_result_poll(cu, r, &done)) {
             }
             w->wrong += ptxcu_tensor_free(cu, &x.v) != 0;
