@@ -85,6 +85,7 @@ static void test_create(ptxcu *cu) {
         {PTX_F32, 6, {1, 1, 1, 1, 1}, PTXCU_E_ARGUMENT, "rank is 6, must be 1 to 5"},
         {PTX_PRED, 1, {4, 0, 0, 0, 0}, PTXCU_E_ARGUMENT, "type is pred"},
         {PTX_U4, 1, {4, 0, 0, 0, 0}, PTXCU_E_ARGUMENT, "type is u4"},
+        {PTXK_Q8_0, 1, {4, 0, 0, 0, 0}, PTXCU_E_ARGUMENT, "type is ?, not a ptx_type"},
         {9999, 1, {4, 0, 0, 0, 0}, PTXCU_E_ARGUMENT, "type is"},
         {PTX_F32, 2, {1ull << 32, 1ull << 32, 0, 0, 0}, PTXCU_E_OVERFLOW, "[4294967296, 4294967296] of f32"},
         {PTX_F32, 1, {1ull << 62, 0, 0, 0, 0}, PTXCU_E_OVERFLOW, "passes 64 bits"},

@@ -372,6 +372,21 @@ static void refused_matrices(uint32_t format, uint32_t second, uint32_t third, u
     refused(&desc, says);
 }
 
+/* No number is a format and a type; formats have names. */
+static void formats_are_no_types(void)
+{
+    static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16, PTX_U8, PTX_B8};
+    size_t i;
+#define ONE(format)                                                                                          \
+    CHECK(strcmp(ptxk_format_name(PTXK_##format), "PTXK_" #format) == 0);                                    \
+    CHECK(strcmp(ptx_type_name((ptx_type)PTXK_##format), "?") == 0 && ptxk_row_bytes(PTXK_##format, 256));
+    PTXK_FORMATS(ONE)
+#undef ONE
+    for (i = 0; i < sizeof types / sizeof *types; i++)
+        CHECK(strcmp(ptxk_format_name(types[i]), "?") == 0 && ptxk_row_bytes(types[i], 256) == 0);
+    CHECK(strcmp(ptxk_format_name(0), "?") == 0 && ptxk_row_bytes(0, 256) == 0);
+}
+
 static void bad_descriptions_are_refused(void)
 {
     ptx_module *m = ptx_module_new(NULL);
@@ -556,6 +571,7 @@ static void bad_shapes_and_arguments_of_several_matrices_are_refused(void)
 int main(void)
 {
     start_random();
+    formats_are_no_types();
     bad_descriptions_are_refused();
     bad_shapes_and_arguments_are_refused();
     bad_shapes_and_arguments_of_several_matrices_are_refused();
