@@ -45,6 +45,10 @@
           attention, else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision,
           pairs, method: the first of their list. eps: 0, as it says.
 
+   EPS    of the norms, in args, is a number like any other, of NORM, GEMV and DECODER alike: 0 adds nothing,
+          and no default stands in for it (models name theirs, mostly 1e-5 or 1e-6). With 0 a row of zeros
+          stays zeros, and one whose mean square is below f32's normal numbers, 1.2e-38, is not exact.
+
    FLASH_DECODE  out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:], g = h *
           kv_heads / heads, over the keys i that query t of sequence b sees; s(x) = soft_cap * tanh(x /
           soft_cap), or x. 1 to 8 queries: the last tokens of the sequence, query t at position p =
@@ -65,10 +69,10 @@
                          hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
                          by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
                          q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
-     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk, 2^-21
-                         for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by (2.25 d
-                         + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is, above. Beside double,
-                         100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200.
+     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk,
+                         2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by
+                         (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is. Beside
+                         double, 100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200
      traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
                          once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
                          heads fill the machine. Where they do not, chunks are as small as gives each
@@ -147,7 +151,8 @@
           strided; and, where K has more than one slice, their sum. Integer products are exact, sums are f32
           in a fixed order: the same bits in every run. W is read once.
      several matrices    second and third: up to three over one x in the same launches, each with its own
-                         format (all quantised, or all plain), rows, bias and y: Q, K and V.
+                         format (all quantised, or all plain), rows, bias and y: Q, K and V. A residual goes
+                         with one y only, of one matrix or of SwiGLU
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; g and u each with the
                          norm's factor and its bias
      k                   a multiple of 256, of 32 (Q4_0, Q8_0), of 8 (plain); of the largest of these
@@ -168,7 +173,8 @@
    NORM   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
           sqrt(mean (x - mean)^2 + eps) + beta, for each row x[t,:]; with PTXK_NORM_RESIDUAL x[t,:] +=
           residual[t,:] first, which is written, and normalised as written. f32 arithmetic in a fixed order.
-          A row stays in registers to 16384 elements; longer ones are read again.
+          A row stays in registers to 16384 elements; longer ones are read again. gamma may be absent; beta
+          goes with PTXK_NORM_LAYER and gamma only.
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (layer: beta)
      y may be x or, with a residual, that where the types are equal; nothing else may overlap.
@@ -460,7 +466,7 @@ typedef struct ptxk_gemv_args {
     uint64_t y;         /* output_type [columns, n] */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned */
     uint32_t n, k;      /* as in the shape */
-    float eps;          /* of the norm: 0 or more, finite */
+    float eps;          /* of the norm: 0 or more, finite; 0: nothing is added */
     uint32_t reserved;  /* 0 */
     uint64_t bias;      /* f32 [n]; ignored without PTXK_GEMV_BIAS */
     ptxk_gemv_more more[2]; /* of the second and third matrix; SwiGLU: y is not used */
@@ -489,7 +495,7 @@ typedef struct ptxk_norm_args {
     uint64_t y;           /* y_type [rows, n] */
     uint64_t gamma, beta; /* weight_type [n]; ignored with _PLAIN, without _BETA */
     uint32_t rows;        /* as in the shape */
-    float eps;            /* 0 or more, finite */
+    float eps;            /* 0 or more, finite; 0: nothing is added */
 } ptxk_norm_args;
 
 typedef struct ptxk_softmax_desc {
@@ -687,7 +693,7 @@ typedef struct ptxk_decoder_args {
     uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
     float temperature;       /* 0: the largest logit, the lowest token of equal ones */
     float top_p;             /* 0 or 1: all */
-    float eps;               /* of the norms */
+    float eps;               /* of the norms: 0 or more, finite; 0: nothing is added */
     uint32_t reserved;       /* 0 */
     uint32_t end_tokens[PTXK_DECODER_ENDS]; /* each of them ends a sequence, and is written */
 } ptxk_decoder_args;
@@ -1546,7 +1552,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_ and "
+                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
                             "_PAGE_ROWS",
                             d->flags);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
@@ -2502,11 +2508,12 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->matrices = format[2] ? 3 : format[1] || d->flags & PTXK_GEMV_SWIGLU ? 2 : 1;
     f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %s, must be 0 with PTXK_GEMV_SWIGLU",
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
                             ptxk__name_of(format[2]).s);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs", d->flags,
+                            "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
@@ -2840,10 +2847,16 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7 || (d->flags & PTXK_NORM_BETA && (d->flags & PTXK_NORM_PLAIN || !d->kind)))
+    if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _PLAIN or (layer) _BETA",
-                            d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+    if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
+    if (d->flags & PTXK_NORM_BETA && d->flags & PTXK_NORM_PLAIN)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
+                            "(PTXK_NORM_PLAIN)");
     widest = ptxk__widest(d->x_type, d->y_type);
     *f = ptxk__row_form(d->n,
                         widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
@@ -3377,6 +3390,16 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
                             "_Q4_K, _Q5_K, _Q6_K",
                             d->formats);
+    for (i = 0; i < 3; i++) {
+        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
+        uint32_t j, fits = 0;
+        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
+            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
+        if (!fits)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
+                                i == 2 ? "heads * head_dim" : name[i], columns, d->formats);
+    }
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -5976,7 +5999,8 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     fits = ptx_setp(k, PTX_LT, page, last);
     *there = ptx_and(k, *there, fits);
     position = ptx_rem(k, position, ptx_u32(f->page_size));
-    row = ptxk__page_row(k, f->kv_heads, f->page_size, f->flags & PTXK_SCATTER_PAGE_ROWS, page, head, position);
+    row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
+                         position);
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 

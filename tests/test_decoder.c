@@ -174,6 +174,15 @@ static void each_end_token_ends_a_sequence(void) {
     model_free(&m);
 }
 
+/* Nothing stands in for an eps of 0. */
+static void an_eps_of_0_adds_nothing(void) {
+    model m = small_model(2);
+    m.eps = 0;
+    m.ref.eps = 0;
+    model_run(&m);
+    model_free(&m);
+}
+
 /* One without a prompt gets no token, no row of a cache, no logits; the others are as ever. */
 static void a_sequence_may_rest(void) {
     model m = small_model(3);
@@ -428,6 +437,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(batch, 5, "batch");
     REFUSED(formats, 0, "formats");
     REFUSED(formats, 1u << 31, "formats");
+    REFUSED(hidden, 4104, "hidden is 4104, no whole number of blocks of any of formats, 0x2");
+    REFUSED(ffn, 288, "ffn is 288, no whole number of blocks of any of formats, 0x2");
+    REFUSED(head_dim, 72, "heads * head_dim is 288, no whole number of blocks of any of formats, 0x2");
     REFUSED(kv_type, PTX_U8, "kv_type");
     REFUSED(rope_dims, 66, "rope_dims");
     REFUSED(rope_pairs, 2, "rope_pairs");
@@ -464,6 +476,7 @@ int main(void) {
     instructions_per_weight();
     each_end_token_ends_a_sequence();
     a_sequence_may_rest();
+    an_eps_of_0_adds_nothing();
     what_does_not_fit_is_refused();
     the_cache_may_be_full_to_the_last_row();
     the_stop_flag_ends_it();

@@ -390,9 +390,11 @@ static void bad_descriptions_are_refused(void)
     refused_matrices(PTXK_Q4_K, PTXK_F16, 0, 0,
                      "second is PTXK_F16 and format is PTXK_Q4_K: both must be quantised");
     refused_matrices(PTXK_BF16, PTXK_F16, PTXK_Q8_0, 0, "third is PTXK_Q8_0 and format is PTXK_BF16: both");
-    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU, "third is PTXK_Q4_K, must be 0");
+    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q4_K, PTXK_GEMV_SWIGLU,
+                     "takes two matrices, there are 3 (third is PTXK_Q4_K)");
     refused_matrices(PTXK_Q4_K, 0, 0, PTXK_GEMV_SWIGLU, "second is 0, must be PTXK_F32");
-    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, 0, PTXK_GEMV_RESIDUAL, "without PTXK_GEMV_RESIDUAL");
+    refused_matrices(PTXK_Q4_K, PTXK_Q4_K, 0, PTXK_GEMV_RESIDUAL,
+                     "a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are 2");
     CHECK(ptxk_gemv_emit(m, NULL) == PTX_E_ARGUMENT);
     ptx_module_free(m);
 }

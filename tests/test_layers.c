@@ -211,6 +211,7 @@ static void norms_of_every_length(void) {
             norm_one(norm_desc(n[i], kind, any_type(), any_type(), any_type(), flags),
                      n[i] > 3000 ? 1 + random_below(2) : 1 + random_below(17), 1e-5, 0);
             norm_one(norm_desc(n[i], kind, PTX_F32, PTX_F32, PTX_F32, 1), 1, 1e-6, 0);
+            norm_one(norm_desc(n[i], kind, PTX_F32, PTX_F32, PTX_F32, 0), 1, 0, 0);
         }
     for (kind = 0; kind < 2; kind++) norm_one(norm_desc(300, kind, PTX_F32, PTX_F32, PTX_F32, 4), 9, 1e-5, 0);
     printf("note: norms: at most %.3f of the bound\n", worst);
@@ -806,7 +807,7 @@ static void bad_descriptions_are_refused(void) {
     bad = nd, bad.y_type = PTX_U32;
     REFUSED(ptxk_norm_plan(&bad, &ns, &plan, &why), "y_type");
     bad = nd, bad.flags = PTXK_NORM_BETA;
-    REFUSED(ptxk_norm_plan(&bad, &ns, &plan, &why), "flags");
+    REFUSED(ptxk_norm_plan(&bad, &ns, &plan, &why), "beta");
     m = ptx_module_new(NULL);
     CHECK(ptxk_norm_emit(m, &bad) == PTX_E_DESC && strstr(ptx_get_error(m)->message, "test_layers.c"));
     ptx_module_free(m);

@@ -131,7 +131,7 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, eps, (d.eps = -1, d.workspace.owner = NULL), PTXCU_E_ARGUMENT, "gemv: eps is -1");
     BAD(gemv, norm, d.norm = 2, PTXCU_E_ARGUMENT, "gemv: norm is 2, must be 0 or 1");
     BAD(gemv, swiglu, d.swiglu = 2, PTXCU_E_ARGUMENT, "gemv: swiglu is 2, must be 0 or 1");
-    BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "third is PTXK_F32, must be 0");
+    BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices");
     BAD(gemv, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemv: unused is 1, must be 0");
     BAD(gemv, unused, d.more[1].unused = 1, PTXCU_E_ARGUMENT, "gemv: more[1].unused is 1, must be 0");
     BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77");
@@ -143,7 +143,7 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [2, 40], must be [columns, n]");
     BAD(gemv, y, d.y = d.more[0].y = spare, PTXCU_E_SHAPE, "");
     BAD(gemv, second, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
-    BAD(gemv, residual, d.residual = spare, PTXCU_E_SHAPE, "without PTXK_GEMV_RESIDUAL");
+    BAD(gemv, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMV_RESIDUAL) goes with one");
     BAD(gemv, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is there, and must not be");
     BAD(gemv, third, d.more[1].weights.owner = d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT,
         "more[1].bias is there, and must not be without weights");
@@ -228,7 +228,8 @@ static void test_norm(ptxcu *cu) {
     three_forms(cu, "norm", &call, out, 2, &d.x, x);
     BAD(norm, eps, d.eps = (float)NAN, PTXCU_E_SHAPE, "norm: eps");
     BAD(norm, kind, d.kind = 2, PTXCU_E_SHAPE, "norm: kind is 2");
-    BAD(norm, kind, d.kind = 0, PTXCU_E_SHAPE, "norm: flags");
+    BAD(norm, kind, d.kind = 0, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with LayerNorm");
+    BAD(norm, gamma, d.gamma.owner = NULL, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with gamma");
     BAD(norm, x, d.x.owner = NULL, PTXCU_E_ARGUMENT, "norm: x is no tensor");
     BAD(norm, y, d.y = d.gamma, PTXCU_E_SHAPE, "norm: y has shape [72], must be [rows, n]");
     BAD(norm, y, d.y = d.x, PTXCU_E_SHAPE, "overlap");

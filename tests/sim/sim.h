@@ -244,6 +244,8 @@ typedef struct sim_statement {
     sim_operand *operands;
 } sim_statement;
 
+enum { LINK_STATIC, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_EXTERN };
+
 typedef struct sim_function {
     const char *name;
     struct sim_function *next, *next_with_shared;
@@ -258,7 +260,8 @@ typedef struct sim_function {
     uint32_t param_count, return_count, param_bytes;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits,
+    uint8_t linkage;                   /* LINK_ */
+    bool is_entry, has_body, is_prototype, noreturn, is_alias, busy, checked, has_barrier, label_waits,
         explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
