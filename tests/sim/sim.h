@@ -421,6 +421,8 @@ enum {
 };
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 
+#define SIM_WATCH_BEHIND 0x80000000u   /* in a sim_ins's watch */
+
 typedef struct sim_ins {
     sim_handler fn;
     uint32_t d, a, b, c;               /* slots (units of 32 uint32_t); predicates: indices */
@@ -437,7 +439,7 @@ typedef struct sim_ins {
     uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
-    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind */
+    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; with SIM_WATCH_BEHIND */
 } sim_ins;
 
 typedef enum sim_special {
@@ -789,6 +791,7 @@ typedef struct sim_block {
     uint8_t *local, *local_shadow; uint32_t local_bytes; size_t local_capacity;
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
+    struct sim_barrier_use *uses;      /* by barrier (barriers.c) */
     uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes behind that barrier (barriers.c) */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
