@@ -4,6 +4,9 @@
  * made here: they must be refused, or load, in good time. */
 #include "../simtest.h"
 #include <dirent.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 static dptr buffer;
 
@@ -179,6 +182,7 @@ static void test_many(void)
 {
     static const char *const kinds[] = { ".func f%u() { ret; }\n", ".visible .entry f%u() { ret; }\n",
                                          ".global .b32 f%u;\n", ".shared .b32 f%u;\n", ".extern .func f%u();\n" };
+    static const char *const in_body[] = { "L%u:\n", ".reg .b32 q%u;\n", "bra L%u;\n" };
     char line[80];
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         big_length = 0;
@@ -188,6 +192,31 @@ static void test_many(void)
         sized(0, text, "", 0, ".visible .entry k() { ret; }\n", "", "");
         free(text);
     }
+    for (size_t k = 0; k < sizeof in_body / sizeof *in_body; k++) {
+        big_length = 0;
+        add(HEAD ".visible .entry k() {\n", 1);
+        for (unsigned n = 0; n < (k ? 300000 : 1000000); n++) { snprintf(line, sizeof line, in_body[k], n); add(line, 1); }
+        char *text = strdup(big);
+        sized(k == 2 ? 218 : 0, text, "", 0, "ret; }\n", "", "");
+        free(text);
+    }
+}
+
+/* The memory that a module of many entries takes: some 2 KB each. */
+static void test_memory_of_entries(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    char line[80];
+    handle m = NULL;
+    big_length = 0;
+    add(HEAD, 1);
+    for (unsigned n = 0; n < 20000; n++) { snprintf(line, sizeof line, ".visible .entry f%u() { ret; }\n", n); add(line, 1); }
+    size_t before = mallinfo2().uordblks;
+    SAME(cuModuleLoadData_(&m, big), 0);
+    size_t used = mallinfo2().uordblks - before;
+    CHECK(used < (size_t)20000 * 4000 * SLOW, "20,000 entries take %zu bytes", used);
+    cuModuleUnload_(m);
+#endif
 }
 
 /* Calls that double at each level: 2^40 calls where they are copied in place. */
@@ -283,6 +312,7 @@ int main(int argc, char **argv)
     test_length();
     test_numbers();
     test_many();
+    test_memory_of_entries();
     test_calls();
     test_heap_of_two_streams();
     test_wrapping_copies();

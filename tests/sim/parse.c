@@ -407,6 +407,19 @@ static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
     return r;
 }
 
+/* Twice the buckets; the symbols of open scopes go in again in their order, the newest is found first. */
+static void grow_table(parser *s)
+{
+    sim_module *m = s->m;
+    m->bucket_count *= 2;
+    m->buckets = sim_alloc(m, m->bucket_count * sizeof *m->buckets);
+    for (uint32_t k = 0; k < s->scope_count; k++) {
+        sim_symbol *y = s->scope[k], **bucket = &m->buckets[hash(y->name, strlen(y->name)) & (m->bucket_count - 1)];
+        y->hash_next = *bucket;
+        *bucket = y;
+    }
+}
+
 static void enter(parser *s, sim_symbol *y)
 {
     sim_module *m = s->m;
@@ -439,6 +452,7 @@ static void enter(parser *s, sim_symbol *y)
         s->scope_capacity = capacity;
     }
     s->scope[s->scope_count++] = y;
+    if (s->scope_count > m->bucket_count) grow_table(s);
 }
 
 static sim_symbol *new_symbol(parser *s, int kind, const char *text)
@@ -719,7 +733,7 @@ static sim_statement *new_statement(parser *s)
 {
     sim_function *f = s->function;
     if (f->statement_count == f->statement_capacity) {
-        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 64;
+        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 4;
         sim_statement *grown = sim_alloc(s->m, capacity * sizeof *grown);
         if (f->statement_count) memcpy(grown, f->body, f->statement_count * sizeof *grown);
         f->body = grown;

@@ -249,7 +249,7 @@ enum { LINK_STATIC, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_EXTERN };
 
 typedef struct sim_function {
     const char *name;
-    struct sim_function *next, *next_with_shared;
+    struct sim_function *next;
     struct sim_module *module;
     sim_symbol *params, *returns;      /* in order, by list_next */
     sim_symbol *variables;             /* .local, .shared, .param declared inside */
@@ -262,6 +262,8 @@ typedef struct sim_function {
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
     uint8_t linkage;                   /* LINK_ */
+    uint32_t order;                    /* in the module */
+    bool has_shared;                   /* variables */
     bool is_entry, has_body, is_prototype, noreturn, is_alias, busy, checked, has_barrier, label_waits,
         explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
@@ -286,7 +288,7 @@ typedef struct sim_module {
     struct sim_places *places;         /* check.c */
     uint32_t version, target; char target_suffix;
     bool address64, debug;
-    sim_function *functions, **functions_tail, *with_shared;
+    sim_function *functions, **functions_tail;
     sim_symbol *variables, **variables_tail;
     sim_symbol **buckets; uint32_t bucket_count;
     uint32_t shared_base;
