@@ -2070,6 +2070,8 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
 /* A log of ptxas or the driver, each "line N" in it followed by the caller's place: returns the length
    without the NUL, writes at most capacity - 1 characters and a NUL. */
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity);
+/* Changes what texts show besides code (see ptx_module_desc.comments); returns what it was. */
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
@@ -2427,8 +2429,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 #define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
 #define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
 PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
-/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size. In
-   an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size.
+   In an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
 #define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
 #define ptx_ld_field(k, type, p, type_name, member)                                                          \
     ptx_ld(k, type,                                                                                          \
@@ -2437,7 +2439,7 @@ PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx
     ptx_st(k, type,                                                                                          \
            ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)),  \
            value)
-#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, 0)->member)
+#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, NULL)->member)
 PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
 /* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
@@ -8234,8 +8236,8 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
 }
 
 /* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
-   on it, and on branches in there. A block is raised once to each level, and to all below it at the same time;
-   so the search at the highest level finds all that is new at any. */
+   on it, and on branches in there. A block is raised once to each level, and to all below it with it; so the
+   search at the highest level finds all that is new at any. */
 static void ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
     uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
@@ -9857,6 +9859,13 @@ static uint32_t ptx__count_lines(const char *p, const char *end) {
     uint32_t lines = 0;
     for (; p < end; p++) lines += *p == '\n';
     return lines;
+}
+
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
+    uint32_t before = (m->comments ? 1u : 0u) | (m->lines ? 2u : 0u);
+    m->comments = comments & 1u;
+    m->lines = comments >> 1 & 1u;
+    return before;
 }
 
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {

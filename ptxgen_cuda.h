@@ -67,7 +67,8 @@
    TENSORS  A ptxcu_tensor is address, shape, strides and type, by value, and knows whose memory it lies in.
           Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
-   CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
+   CALLS  An operation of ptxgen_kernels.h on certain tensors: what 0 means in its description stands in that
+          header's manual, under ZERO. Include that header before this one; then
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -1853,7 +1854,7 @@ static ptxcu_code ptxcu__dense(ptxcu *cu, const char *function, uint32_t type, u
     uint64_t elements = 1;
     uint32_t i, size = type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)type) : 0;
     if (!size)
-        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be one of whole bytes", function,
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, not a ptx_type of whole bytes", function,
                            ptx_type_name((ptx_type)type));
     if (rank < 1 || rank > PTXCU_RANK_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: rank is %u, must be 1 to %d", function, (unsigned)rank,
@@ -2776,7 +2777,12 @@ static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
 
 static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     ptxcu_code code;
-    const char *text = ptx_text(m, NULL);
+    const char *text;
+    uint32_t comments = ptx_show_comments(m, 0);
+    /* The CPU driver shows them in its findings; a GPU's gets the text that the caller asked for. */
+    ptx_show_comments(m, comments | (cu->info.is_cpu_driver ? 1u : 0u));
+    text = ptx_text(m, NULL);
+    ptx_show_comments(m, comments);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);

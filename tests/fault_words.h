@@ -7,7 +7,8 @@
  *     }
  *
  * records and runs the body twice, with `bad` set and without. The first run has to end with a finding of
- * that kind, the second with none. Also the words of such programs: values and variables at hand, asynchronous
+ * that kind, the second with none. PAIR(HOPPER, "!range") runs nothing: the builder has to refuse the one with
+ * that error, and to take the other. Also the words of such programs: values and variables at hand, asynchronous
  * copies, mbarriers, rings of stages, products of matrices. */
 #ifndef FAULT_WORDS_H
 #define FAULT_WORDS_H
@@ -150,7 +151,10 @@ static inline void product_wait(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, 
 /* The body is recorded and run twice. */
 static int bad, turn;
 static inline int next_program(ptx_target target, const char *file, int line, const char *want) {
-    if (turn) end_case(file, line, bad ? want : "");
+    if (turn && *want == '!')
+        end_build(file, line, bad ? want + 1 : "");
+    else if (turn)
+        end_case(file, line, bad ? want : "");
     if (turn == 2) return turn = 0;
     bad = !turn++;
     start(target);

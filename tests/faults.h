@@ -203,6 +203,15 @@ static inline void end_case(const char *file, int line, const char *want) {
     ptx_module_free(m);
 }
 
+/* Nothing is run: the builder refuses the program with the error of that name, or takes it (""). */
+static inline void end_build(const char *file, int line, const char *want) {
+    const char *got = "", *message = "";
+    ptx_ret(k);
+    if (!ptx_text(m, NULL)) got = ptx_error_name(ptx_get_error(m)->code), message = ptx_get_error(m)->message;
+    if (!check_at(strcmp(got, want) == 0, file, line, want, message)) printf("    got: %s\n", got);
+    ptx_module_free(m);
+}
+
 /* A program that is right as it stands; or wrong, with the finding that tells it. */
 #define CLEAN end_case(__FILE__, __LINE__, "")
 #define WRONG(want) end_case(__FILE__, __LINE__, want)

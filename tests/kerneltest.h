@@ -60,6 +60,7 @@ static int open_driver(void)
         memcpy(&cu.field, &symbol, sizeof symbol);                                                          \
         if (!symbol && !strncmp(name, "cu", 2) && strcmp(name, "cuLaunchKernelEx")) missing++;              \
     } while (0)
+    setenv("PTXSIM_PERTURB", "1", 0); /* approximate instructions err as much as they may */
     SYMBOL(cuInit, "cuInit");
     SYMBOL(cuDeviceGet, "cuDeviceGet");
     SYMBOL(cuDeviceGetAttribute, "cuDeviceGetAttribute");

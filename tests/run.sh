@@ -29,6 +29,7 @@ one() { # name, command ...
 }
 
 export PTXSIM_QUIET=1
+export PTXSIM_PERTURB="${PTXSIM_PERTURB-1}" # approximate instructions err as much as they may
 if [ "$driver" = gpu ]; then
     unset PTXGEN_CUDA_LIBRARY
 else

@@ -812,7 +812,8 @@ static void dimensions(void) {
     start(AMPERE), BLOCK3(8, 4, 4), y = ptx_tid_y(k), z = ptx_tid_z(k);
     flat = ptx_mad(k, ptx_mad(k, z, U(4), y), U(8), tid), ST(at(sh, flat, 4), 0, n), BAR;
     v = ptx_var_new(k, LD(at(sh, ptx_sub(k, U(127), flat), 4), 0));
-    IF(SETP(PTX_LT, flat, U(32))), x = warp_total(ptx_get(k, v)), out(x), END, CLEAN;
+    x = ptx_warp_uniform(k, ptx_as(ptx_shr(k, flat, I(5)), PTX_U32));
+    IF(SETP(PTX_EQ, x, U(0))), x = warp_total(ptx_get(k, v)), out(x), END, CLEAN;
     /* y alone says the warp */
     start(AMPERE), BLOCK3(32, 4, 1), y = ptx_warp_uniform(k, ptx_tid_y(k)), IF(SETP(PTX_LT, y, U(2)));
     ST(at(p, y, 4), 0, warp_total(tid)), ptx_else(k), ST(at(p, y, 4), 0, warp_total(y)), END, BAR, CLEAN;

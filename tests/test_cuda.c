@@ -1176,6 +1176,46 @@ static void test_handles(ptxcu *cu, ptxcu *other) {
     ptx_module_free(m);
 }
 
+/* Findings of the CPU driver name the lines of the caller; the module's own text stays as it was asked for. */
+static void test_findings(ptxcu *cu) {
+    size_t (*report)(char *, size_t) = NULL;
+    void (*clear)(void) = NULL;
+    void *symbol = ptxcu_symbol(cu, "ptxsim_report");
+    static char text[4000];
+    ptx_module *m = ptx_module_new(NULL);
+    ptx_kernel *k = ptx_entry(m, "unwritten");
+    ptx_val out = ptx_param_ptr(k, "out", PTX_GLOBAL), word = ptx_shared(k, "word", PTX_U32, 1, 4), v;
+    ptxcu_program *p = NULL;
+    ptxcu_arg arg;
+    ptxcu_buffer b;
+    ptx_launch g;
+    char read[300], use[300];
+    memcpy(&report, &symbol, sizeof report);
+    symbol = ptxcu_symbol(cu, "ptxsim_report_clear");
+    memcpy(&clear, &symbol, sizeof clear);
+    v = ptx_ld(k, PTX_U32, ptx_at(word, 0)), sprintf(read, "%s:%d", __FILE__, __LINE__);
+    v = ptx_add(k, v, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(out, 0), v), sprintf(use, "%s:%d stores it", __FILE__, __LINE__);
+    ptx_ret(k);
+    WORKS(cu, ptxcu_load(cu, m, &p));
+    CHECK(ptx_text(m, NULL) && !strstr(ptx_text(m, NULL), __FILE__));
+    if (report && p) {
+        memset(&g, 0, sizeof g);
+        g.grid[0] = g.grid[1] = g.grid[2] = g.block[0] = g.block[1] = g.block[2] = 1;
+        WORKS(cu, ptxcu_alloc(cu, 16, &b));
+        arg = ptxcu_arg_buffer(b);
+        WORKS(cu, ptxcu_launch(cu, p, &g, &arg, 1, NULL));
+        WORKS(cu, ptxcu_sync(cu));
+        report(text, sizeof text);
+        CHECK_MORE(strstr(text, "uninitialised-read: kernel 'unwritten', line ") && strstr(text, read)
+                       && strstr(text, use), text);
+        clear();
+        WORKS(cu, ptxcu_free(cu, b));
+    }
+    if (p) WORKS(cu, ptxcu_unload(cu, p));
+    ptx_module_free(m);
+}
+
 /* A handle in the caller's context, used while another context is current, none is, and its own is. WORKS and
    EXPECT look at the current context around every call. */
 static void test_contexts(ptxcu *cu, const char *library) {
@@ -1279,6 +1319,7 @@ int main(int argc, char **argv) {
         test_clusters(cu);
         test_handles(cu, other);
         test_contexts(cu, library);
+        test_findings(cu);
         test_text(other); /* the second handle has a life of its own */
         ptxcu_close(cu);
         CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);

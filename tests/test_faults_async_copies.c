@@ -192,6 +192,12 @@ static void waits_for_groups(void) {
         if (!bad) BAR;
         END;
     }
+
+    /* A copy of 16 bytes is told to read 17. */
+    PAIR(AMPERE, "async-size") {
+        ptx_cp_async_16_zfill(k, wide, q, ptx_mov(k, U(bad ? 17 : 16)));
+        copy_commit(), copy_wait(0);
+    }
 }
 
 static void waits_by_mbarrier(void) {
@@ -365,6 +371,18 @@ static void bulk_stores(void) {
         ST(sh, bad ? 0 : 16, n);
         bulk_wait(0);
         END;
+    }
+
+    /* The size of a bulk copy is no multiple of 16. */
+    PAIR(HOPPER, "misaligned") {
+        init_mbarriers(1, 1);
+        IF(one);
+        x = ptx_mov(k, U(bad ? 72 : 80));
+        ptx_mbarrier_arrive_expect(k, bar, x);
+        ptx_bulk_load(k, sh, q, x, bar);
+        END;
+        wait_parity(bar, U(0));
+        out(LD(sh, 0));
     }
 }
 

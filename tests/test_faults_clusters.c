@@ -60,6 +60,73 @@ static void ranks(void) {
         out(LD(ptx_mapa(k, mine, x), 0));
         cluster_sync();
     }
+
+    /* The next rank, without the first behind the last. */
+    PAIR(HOPPER, "cluster-rank") {
+        CLUSTER(2);
+        ST(mine, 0, n);
+        cluster_sync();
+        w = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+        y = ADD(w, U(1));
+        if (!bad) y = low(y, 1);
+        out(LD(ptx_mapa(k, mine, y), 0));
+        cluster_sync();
+    }
+
+    /* The remainder is that of another size. */
+    PAIR(HOPPER, "cluster-rank") {
+        CLUSTER(4);
+        ST(mine, 0, n);
+        cluster_sync();
+        w = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+        y = ptx_as(ptx_rem(k, ADD(w, U(1)), U(bad ? 8 : 4)), PTX_U32);
+        out(LD(ptx_mapa(k, mine, y), 0));
+        cluster_sync();
+    }
+
+    /* The partner is too far away. */
+    PAIR(HOPPER, "cluster-rank") {
+        CLUSTER(2);
+        ST(mine, 0, n);
+        cluster_sync();
+        w = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+        y = XOR(w, U(bad ? 2 : 1));
+        out(LD(ptx_mapa(k, mine, y), 0));
+        cluster_sync();
+    }
+
+    /* The rank before the first. */
+    PAIR(HOPPER, "cluster-rank") {
+        CLUSTER(4);
+        ST(mine, 0, n);
+        cluster_sync();
+        w = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+        y = ptx_sub(k, w, U(1));
+        if (!bad) y = low(y, 3);
+        out(LD(ptx_mapa(k, mine, y), 0));
+        cluster_sync();
+    }
+
+    /* The rank is one that the cluster does not have. */
+    PAIR(HOPPER, "cluster-rank") {
+        CLUSTER(2);
+        ST(mine, 0, n);
+        cluster_sync();
+        w = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+        y = ptx_mov(k, U(bad ? 2 : 1));
+        out(LD(ptx_mapa(k, mine, y), 0));
+        cluster_sync();
+    }
+
+    /* An address that ptx_mapa gives is taken for one of this block. */
+    PAIR(HOPPER, "out-of-bounds") {
+        CLUSTER(2);
+        ST(mine, 0, n);
+        cluster_sync();
+        x = ptx_mapa(k, mine, other_rank());
+        out(LD(bad ? ptx_ptr(x, PTX_SHARED) : x, 0));
+        cluster_sync();
+    }
 }
 
 static void order(void) {
@@ -232,6 +299,26 @@ static void copies(void) {
         END;
         wait_parity(bar, U(0));
         out(LD(sh, 0));
+        cluster_sync();
+    }
+
+    /* The mask of a multicast copy names blocks that the cluster does not have. */
+    PAIR(HOPPER, "multicast-mask") {
+        CLUSTER(2);
+        init_mbarriers(1, 1);
+        cluster_sync();
+        IF(one);
+        ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        END;
+        v4[0] = sh, v4[1] = q, v4[2] = I(1024), v4[3] = bar, v4[4] = I(bad ? 15 : 3);
+        w = EQ(ptx_sreg(k, PTX_CLUSTER_CTARANK), zero);
+        IF(w);
+        IF(one);
+        ptx_opn(k, PTX_BULK_G2S, PTX_MULTICAST, PTX_NONE, PTX_NONE, 5, v4, 0, NULL);
+        END;
+        END;
+        wait_parity(bar, U(0));
+        out(LD(mine, 0));
         cluster_sync();
     }
 }

@@ -352,6 +352,36 @@ static void bounds(void) {
         v4[1] = v4[2] = ptx_f32(1);
         ptx_opn(k, PTX_RED_VECTOR, PTX_ATOM_ADD, PTX_F32, PTX_NONE, 3, v4, 0, NULL);
     }
+
+    /* A shared address is used as a global one. */
+    PAIR(AMPERE, "out-of-bounds") {
+        ST(mine, 0, n);
+        x = bad ? ptx_ptr(ptx_cvt(k, PTX_U64, mine), PTX_GLOBAL) : ptx_cvta(k, mine);
+        out(LD(x, 0));
+    }
+
+    /* A global address is taken for a shared one. */
+    PAIR(AMPERE, "out-of-bounds") {
+        ST(mine, 0, n);
+        BAR;
+        out(LD(ptx_cvta_to(k, PTX_SHARED, bad ? q : ptx_cvta(k, sh)), 0));
+    }
+
+    /* A shared address is taken for a global one. */
+    PAIR(AMPERE, "out-of-bounds") {
+        ST(mine, 0, n);
+        out(LD(ptx_cvta_to(k, PTX_GLOBAL, bad ? ptx_cvta(k, mine) : q), 0));
+    }
+
+    /* A kernel writes its own parameters. */
+    PAIR(AMPERE, "out-of-bounds") {
+        x = ptx_cvta(k, ptx_param_bytes(k, "map", 128, 64));
+        launch.box[0] = launch.box[1] = 8;
+        if (bad)
+            ST(x, 0, n);
+        else
+            out(LD(x, 0));
+    }
 }
 
 /* The kernel is launched twice; the second may begin when the first has executed this. */

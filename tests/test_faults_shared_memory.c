@@ -593,6 +593,13 @@ static void barriers_with_numbers(void) {
         NAMED_BAR(I(bad ? 1 : 2), bad ? 96 : 64);
         END;
     }
+
+    /* Two warps come to a barrier that expects four. */
+    PAIR(AMPERE, "deadlock") {
+        IF(LT(warp, U(2)));
+        NAMED_BAR(I(1), bad ? 128 : 64);
+        END;
+    }
 }
 
 static void unwritten_cells(void) {
@@ -805,6 +812,50 @@ static void bounds(void) {
         i = ptx_for(k, U(0), U(16), U(bad ? 1 : 4));
         ptx_ld_vec(k, PTX_F32, 4, ptx_at(AT(sh, i), 0), v4);
         END;
+    }
+
+    /* The left neighbour of the first word. */
+    PAIR(AMPERE, "uninitialised-read") {
+        ST(mine, 0, n);
+        BAR;
+        if (!bad) IF(GT(tid, zero));
+        out(LD(AT(sh, ptx_sub(k, tid, U(1))), 0));
+        if (!bad) END;
+    }
+
+    /* The right neighbour of the last word. */
+    PAIR(AMPERE, "out-of-bounds") {
+        y = AT(last_words, ptx_sub(k, tid, U(64)));
+        ST(y, 0, n);
+        BAR;
+        if (!bad) IF(LT(tid, U(127)));
+        out(LD(y, 4));
+        if (!bad) END;
+    }
+
+    /* A tile is filled by one row too many. */
+    PAIR(AMPERE, "out-of-bounds") {
+        y = AT(sh, ADD(tid, U(bad ? 4096 - 3 * 128 : 4096 - 4 * 128)));
+        ST(y, 0, n), ST(y, 512, n), ST(y, 1024, n), ST(y, 1536, n);
+    }
+
+    /* ldmatrix reads beyond its tile. */
+    PAIR(AMPERE, "out-of-bounds") {
+        BLOCK(32);
+        y = ptx_off(sh, 16384 - 512);
+        ST(ptx_ptr_add(k, y, tid, 16), 0, n), ST(ptx_ptr_add(k, y, tid, 16), 4, n);
+        ST(ptx_ptr_add(k, y, tid, 16), 8, n), ST(ptx_ptr_add(k, y, tid, 16), 12, n);
+        BAR;
+        ptx_ldmatrix(k, 4, ptx_off(ptx_ptr_add(k, y, lane, 16), bad ? 16 : 0), v4);
+    }
+
+    /* More threads than words store one each. */
+    PAIR(AMPERE, "out-of-bounds") {
+        BLOCK(1024);
+        y = AT(ptx_off(sh, 16384 - 2048), tid);
+        if (!bad) IF(LT(tid, U(512)));
+        ST(y, 0, n);
+        if (!bad) END;
     }
 }
 

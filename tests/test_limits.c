@@ -5,6 +5,8 @@
 
 #include "check.h"
 
+#include <string.h>
+
 typedef struct limit {
     const char *operation, *says; /* what the table's line contains; "": a limit of the other column */
     const char *field;

@@ -500,6 +500,39 @@ static void test_one_error(void) {
     CHECK(first && !strstr(first + 1, "line 4"), "%s", log_text);
 }
 
+/* Vectors, predicates and .param variables for .reg parameters and results. */
+static void test_register_shapes(void) {
+    gives("several results, one a predicate",
+          ".func (.reg .b32 a, .reg .pred b) f(.reg .b32 x) { add.u32 a, x, 10; setp.ge.u32 b, x, 0; ret; }\n",
+          "call (r1, p0), f, (r0); @!p0 mov.u32 r1, 0; st.global.u32 [d1], r1;", ten_more);
+    gives("a predicate per lane",
+          ".func (.reg .pred b, .reg .pred c) f(.reg .b32 x) { setp.ge.u32 b, x, 16; setp.lt.u32 c, x, 16; ret; }\n",
+          "call (p0, p1), f, (r0); mov.u32 r1, 0; @p0 mov.u32 r1, r0; @p1 mov.u32 r1, r0; st.global.u32 [d1], r1;", same);
+    gives("a vector as parameter and result",
+          ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.y; mov.b32 a.y, x.x; ret; }\n",
+          ".reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 10; call (v), f, (v); add.u32 r1, v.x, v.y;\n"
+          "setp.ne.u32 p0, v.x, 10; @p0 mov.u32 r1, 0; st.global.u32 [d1], r1;", ten_more);
+    gives("wide and narrow vectors",
+          ".func (.reg .v4 .b16 a, .reg .v2 .f64 b) f(.reg .v2 .b64 x) { cvt.u16.u64 a.x, x.x; cvt.u16.u64 a.w, x.y; "
+          "mov.b16 a.y, 0; mov.b16 a.z, 0; cvt.rn.f64.u64 b.x, x.y; mov.f64 b.y, b.x; ret; }\n",
+          ".reg .v2 .b64 v; .reg .v4 .b16 w; .reg .v2 .f64 z; cvt.u64.u32 v.x, r0; mov.b64 v.y, 5; "
+          "call (w, z), f, (v); cvt.u32.u16 r1, w.x; cvt.u32.u16 r2, w.w; add.u32 r1, r1, r2; "
+          "cvt.rzi.u32.f64 r2, z.y; add.u32 r1, r1, r2; st.global.u32 [d1], r1;", ten_more);
+    gives(".param variables for registers",
+          ".func (.reg .b32 a) f(.reg .b32 x) { add.u32 a, x, 10; ret; }\n",
+          "{ .param .b32 x; .param .b32 y; st.param.b32 [x], r0; call (y), f, (x); ld.param.b32 r1, [y]; } "
+          "st.global.u32 [d1], r1;", ten_more);
+    gives("a vector through a pointer",
+          ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.y; add.u32 a.y, x.x, 10; ret; }\n",
+          "P: .callprototype (.reg .v2 .b32 a) _ (.reg .v2 .b32 b); .reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 0; "
+          "mov.u64 d2, f; call (v), d2, (v), P; st.global.u32 [d1], v.y;", ten_more);
+    gives("a vector across a recursion",
+          ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { .reg .pred p; .reg .v2 .b32 y; mov.b32 a.x, x.x; mov.b32 a.y, x.y;\n"
+          "setp.eq.u32 p, x.x, 0; @p ret; sub.u32 y.x, x.x, 1; add.u32 y.y, x.y, x.x; call (a), f, (y); "
+          "add.u32 a.x, x.x, 0; ret; }\n",
+          ".reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 0; call (v), f, (v); st.global.u32 [d1], v.y;", triangle);
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_results();
@@ -513,5 +546,6 @@ int main(int argc, char **argv) {
     test_refusals();
     test_initialisers();
     test_one_error();
+    test_register_shapes();
     return sim_close();
 }

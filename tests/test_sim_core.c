@@ -23,7 +23,11 @@ static bool close_enough(const char *snippet, uint32_t have, uint32_t want) {
         return llabs((long long)have - (long long)want) <= 1;
     }
     double error = fabs((double)a - (double)b), relative = b != 0 ? error / fabs((double)b) : error;
-    if (strstr(snippet, "sin.approx") || strstr(snippet, "cos.approx")) return error <= ldexp(1, -20);
+    if (strstr(snippet, "sin.approx") || strstr(snippet, "cos.approx")) {
+        const char *x = strstr(snippet, "a,");
+        bool far = x && fabsf(as_float((uint32_t)strtoul(x + 2, NULL, 10))) > 6.283f; /* nothing is promised */
+        return far ? fabsf(a) <= 1 : error <= ldexp(1, -20);
+    }
     if (strstr(snippet, "lg2.approx")) return error <= ldexp(1, -21) || relative <= ldexp(1, -21);
     return relative <= ldexp(1, -21)
            || (fabsf(b) < 1.2e-38f && llabs((long long)have - (long long)want) <= 4);

@@ -478,6 +478,54 @@ static void test_perturb(void)
     set_option("perturb", 0);
 }
 
+/* What is exact on every chip is not moved; sin and cos beyond two pi get worse and worse. */
+static void test_exact(void)
+{
+    static const char body[] =
+        HEAD OUT
+        "ld.global.f32 f0, [d1]; ex2.approx.f32 f1, f0; rcp.approx.f32 f2, f1; lg2.approx.f32 f3, f1;\n"
+        "mul.f32 f4, f1, f1; sqrt.approx.f32 f5, f4; rsqrt.approx.f32 f6, f4; div.approx.f32 f7, 0f3F9D70A4, f1;\n"
+        "div.full.f32 f8, 0f3F9D70A4, f1; cvt.rn.f16.f32 h0, f0; ex2.approx.f16 h0, h0; cvt.f32.f16 f9, h0;\n"
+        "mul.wide.u32 d2, r0, 32; add.u64 d2, d2, d0; st.global.v4.f32 [d2+256], {f1, f2, f3, f5};\n"
+        "st.global.v4.f32 [d2+272], {f6, f7, f8, f9}; ret; }";
+    static const char angles[] =
+        HEAD OUT "ld.global.f32 f0, [d1]; sin.approx.f32 f1, f0; cos.approx.f32 f2, f0; neg.f32 f3, f0;\n"
+        "sin.approx.f32 f4, f3; cos.approx.f32 f5, f3; neg.f32 f4, f4; mul.wide.u32 d2, r0, 16;\n"
+        "add.u64 d2, d2, d0; st.global.v4.f32 [d2+256], {f1, f2, f4, f5}; ret; }";
+    float x[64], out[256];
+    set_option("perturb", 11);
+    handle m = load(body), far = load(angles);
+    dptr d = alloc(256 + sizeof out);
+    void *params[] = { &d };
+    for (int k = 0; k < 25; k++) x[k] = (float)(k - 12);
+    cuMemcpyHtoD_v2_(d, x, 100);
+    SAME(run(function(m, "k"), 1, 25, 0, params), 0);
+    cuMemcpyDtoH_v2_(out, d + 256, 25 * 32);
+    for (int k = 0; k < 25; k++) {
+        float e = ldexpf(1, k - 12), want[8] = { e, 1 / e, x[k], e, 1 / e, 1.23f / e, 1.23f / e, e };
+        CHECK(!memcmp(want, out + 8 * k, sizeof want), "exact results of 2^%d are moved: %g %g %g %g %g %g %g %g",
+              k - 12, out[8 * k], out[8 * k + 1], out[8 * k + 2], out[8 * k + 3], out[8 * k + 4], out[8 * k + 5],
+              out[8 * k + 6], out[8 * k + 7]);
+    }
+    for (int k = 0; k < 64; k++) x[k] = ldexpf(1.1f + (float)k / 97, k / 2);
+    cuMemcpyHtoD_v2_(d, x, 256);
+    SAME(run(function(far, "k"), 1, 64, 0, params), 0);
+    cuMemcpyDtoH_v2_(out, d + 256, sizeof out);
+    double worst = 0;
+    for (int k = 0; k < 64; k++) {
+        double e = fmax(fabs(out[4 * k] - sin(x[k])), fabs(out[4 * k + 1] - cos(x[k])));
+        CHECK(e <= ldexp(1, -20) + (x[k] > 6.28f ? ldexp(x[k], -22) : 0), "sin or cos of %g is off by %g", x[k], e);
+        CHECK(out[4 * k] == out[4 * k + 2] && out[4 * k + 1] == out[4 * k + 3], "sin or cos of -%g differs", x[k]);
+        CHECK(fabsf(out[4 * k]) <= 1 && fabsf(out[4 * k + 1]) <= 1, "sin or cos of %g is above 1", x[k]);
+        if (k > 48) worst = fmax(worst, e);
+    }
+    CHECK(worst > 0.5, "sin and cos of 2^24 and more are off by %g at most", worst);
+    set_option("perturb", 0);
+    cuMemFree_v2_(d);
+    cuModuleUnload_(m);
+    cuModuleUnload_(far);
+}
+
 /* --- contraction of mul and add --------------------------------------------------------------- */
 
 /* (1 + 2^-12)^2 - (1 + 2^-11) is 0 when the product rounds and 2^-24 when it does not. */
@@ -651,6 +699,7 @@ int main(int argc, char **argv)
     test_redux();
     test_specials();
     test_perturb();
+    test_exact();
     test_contraction();
     test_silent_mistakes();
     free(forms);

@@ -178,7 +178,7 @@ static void test_numbers(void)
 static void test_many(void)
 {
     static const char *const kinds[] = { ".func f%u() { ret; }\n", ".visible .entry f%u() { ret; }\n",
-                                         ".global .b32 f%u;\n", ".shared .b32 f%u;\n", ".func f%u();\n" };
+                                         ".global .b32 f%u;\n", ".shared .b32 f%u;\n", ".extern .func f%u();\n" };
     char line[80];
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         big_length = 0;

@@ -1480,6 +1480,66 @@ static void test_pipelines(void)
     SAME(cuMemFree_v2_(pipes.c), 0);
 }
 
+/* --- functions of approximate instructions ------------------------------------------------------ */
+
+enum { WIDE = 8192, FUNCTIONS = 10 };
+
+static void exact_functions(double a, double exponent, double *o)
+{
+    double b = fabs(a), e[FUNCTIONS] = {tanh(a), erf(a), exp(a),  log(b), pow(b, exponent),
+                                        erfc(a), sinh(a), exp2(a), sin(a), 1 / a};
+    memcpy(o, e, sizeof e);
+}
+
+/* In units of the last place, where the result is a normal number of the format. */
+static void compare_functions(const char *kernel, const double *have, const double *want, const double *at,
+                              int digits, double least, double most, const double *bounds)
+{
+    for (int k = 0; k < FUNCTIONS; k++) {
+        double worst = 0, where_worst = 0;
+        for (int i = 0; i < WIDE; i++) {
+            double w = want[i * FUNCTIONS + k], h = have[i * FUNCTIONS + k];
+            if (!(fabs(w) >= least && fabs(w) <= most)) continue;
+            double e = isnan(h) ? INFINITY : fabs(h - w) / ldexp(1, ilogb(w) - digits);
+            if (e > worst) worst = e, where_worst = at[i];
+        }
+        CHECK(worst <= bounds[k], "%s: column %d is off by %g units at %.17g", where(kernel), k, worst, where_worst);
+    }
+}
+
+/* As approximate instructions err by default in tests (PTXSIM_PERTURB). The bounds are CUDA's; those of f32 are
+ * of chips, whose ex2 errs by less than the 2 units that PTX allows: one more where ex2 is the last step. */
+static void test_accuracy(void)
+{
+    static const double doubles[FUNCTIONS] = {2, 2, 1, 1, 2, 5, 2, 1, 2, 0},
+                        singles[FUNCTIONS] = {3, 2, 3, 1, 4, 5, 4, 3, 2, 1};
+    static double x[WIDE], want[WIDE * FUNCTIONS], have[WIDE * FUNCTIONS], narrow[WIDE];
+    static float y[WIDE];
+    uint32_t n = WIDE;
+    for (int i = 0; i < WIDE; i++) {
+        double share = mix((uint32_t)i) * 0x1p-32, sign = mix(~(uint32_t)i) & 1 ? -1 : 1;
+        x[i] = i < 128 ? i - 63.5 + 0.5 * (i & 1) : sign * (i & 1 ? exp2(share * 40 - 30) : share * 20);
+        narrow[i] = y[i] = (float)x[i];
+    }
+    dptr in = upload(x, sizeof x), out = alloc(sizeof have);
+    void *params[] = {&in, &out, &n};
+    if (runs("double_functions", WIDE / 128, 128, 0, params)) {
+        for (int i = 0; i < WIDE; i++) exact_functions(x[i], 1.37, want + i * FUNCTIONS);
+        SAME(cuMemcpyDtoH_v2_(have, out, sizeof have), 0);
+        compare_functions("double_functions", have, want, x, 52, DBL_MIN, DBL_MAX, doubles);
+    }
+    SAME(cuMemcpyHtoD_v2_(in, y, sizeof y), 0);
+    if (runs("single_functions", WIDE / 128, 128, 0, params)) {
+        static float short_have[WIDE * FUNCTIONS];
+        for (int i = 0; i < WIDE; i++) exact_functions(narrow[i], (double)1.37f, want + i * FUNCTIONS);
+        SAME(cuMemcpyDtoH_v2_(short_have, out, sizeof short_have), 0);
+        for (int i = 0; i < WIDE * FUNCTIONS; i++) have[i] = short_have[i];
+        compare_functions("single_functions", have, want, narrow, 23, FLT_MIN, FLT_MAX, singles);
+    }
+    SAME(cuMemFree_v2_(in), 0);
+    SAME(cuMemFree_v2_(out), 0);
+}
+
 /* --- every variant ---------------------------------------------------------------------------- */
 
 static void run_variant(const variant *v)
@@ -1490,7 +1550,7 @@ static void run_variant(const variant *v)
     } tests[] = {{"integers", test_integers}, {"packed", test_packed},   {"floats", test_floats},
                  {"halves", test_halves},     {"atomics", test_atomics}, {"warps", test_warps},
                  {"tiles", test_tiles},       {"calls", test_calls},     {"calls", test_classes},
-                 {"system", test_system},     {"pipelines", test_pipelines}};
+                 {"system", test_system},     {"pipelines", test_pipelines}, {"accuracy", test_accuracy}};
     now = v;
     int code = refused(v->text);
     if (code && strstr(log_text, "not implemented by this CPU driver")) {

@@ -79,6 +79,7 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "mov.s64 d0, {r1, r2};", "mov.b64 d0, {r1, r2};" },
     { "mov.f32 f0, {h0, h1};", "mov.b32 f0, {h0, h1};" },
     /* directives */
+    { ".pragma \"nounroll;", ".pragma \"no\nunroll\";" },
     { ".loc 1, 3, 5;", ".loc 1 3 5" },
     { ".loc 1.5 3 5", ".loc 1 3 0" },
     { "cvt.pack.sat.u16.s32 f3, r1, r2;", "cvt.pack.sat.u16.s32 r3, r1, r2;" },
@@ -140,7 +141,10 @@ static int asked(const char *text) {
     if (f < 0) return -1;
     bool written = write(f, text, strlen(text)) == (ssize_t)strlen(text);
     close(f);
-    snprintf(command, sizeof command, "ptxas -O0 -arch sm_90a -o /dev/null %s > /dev/null 2>&1", path);
+    char arch[8] = "";
+    sscanf(strstr(text, "sm_") + 3, "%7[0-9a-z]", arch);
+    if (atoi(arch) < 75) strcpy(arch, "75");                  /* the oldest that it makes code for */
+    snprintf(command, sizeof command, "ptxas -O0 -arch sm_%s -o /dev/null %s > /dev/null 2>&1", arch, path);
     int code = written ? system(command) : -1;
     unlink(path);
     return code < 0 ? -1 : code == 0;
@@ -160,6 +164,149 @@ static void test_pairs(bool ask) {
     }
 }
 
+/* Whole modules but for their head. */
+static const struct { const char *wrong, *twin; } modules[] = {
+    { ".func f();", ".func f(); .func f() { ret; }" },
+    { ".visible .func f();", ".extern .func f();" },
+    { ".weak .func f();", ".weak .func f() { ret; }" },
+    { ".visible .entry e();", ".visible .entry e(); .visible .entry e() { ret; }" },
+    { ".extern .func f(); .func f() { ret; }", ".visible .func f(); .func f() { ret; }" },
+    { ".func f(); .visible .func f() { ret; }", ".visible .func f(); .visible .func f() { ret; }" },
+    { ".func f() { ret; } .func f();", ".func f(); .func f(); .func f() { ret; }" },
+    { ".extern .func f() { ret; }", ".visible .func f() { ret; }" },
+    { ".func f() .noreturn; .func f() { exit; }", ".func f() .noreturn; .func f() .noreturn { exit; }" },
+    { ".func f(.reg .b32 a); .func f(.reg .f32 a) { ret; }",
+      ".func f(.reg .b32 a); .func f(.reg .b32 b) { ret; }" },
+    { ".func f(.reg .b32 a); .func f(.param .b32 a) { ret; }",
+      ".func f(.param .b32 a); .func f(.param .b32 a) { ret; }" },
+    { ".func f(.param .align 4 .b8 a[4]); .func f(.param .align 8 .b8 a[4]) { ret; }",
+      ".func f(.param .align 4 .b8 a[4]); .func f(.param .align 4 .b8 a[4]) { ret; }" },
+    { ".func f(.param .b8 a[], .param .b32 n) { ret; }", ".func f(.param .b32 n, .param .b8 a[]) { ret; }" },
+    { ".visible .entry e(.param .b8 a[]) { ret; }", ".visible .entry e(.param .b8 a[1]) { ret; }" },
+    { ".func (.param .b32 a, .param .b32 b) f() { ret; }", ".func (.reg .b32 a, .reg .b32 b) f() { ret; }" },
+    { ".func f(.param .v2 .b32 a) { ret; }", ".func f(.reg .v2 .b32 a) { ret; }" },
+    { ".func f(.reg .b32 a[2]) { ret; }", ".func f(.param .b32 a[2]) { ret; }" },
+    { ".visible .entry e() .noreturn { ret; }", ".func f() .noreturn { exit; }" },
+    { ".func (.reg .b32 a) f() .noreturn { exit; }", ".func f() .noreturn { exit; }" },
+    { ".func f() .maxntid 32 { ret; }", ".visible .entry e() .maxntid 32 { ret; }" },
+    { ".func f() .maxnreg 32 { ret; }", ".visible .entry e() .maxnreg 32 { ret; }" },
+    { ".func f() .explicitcluster { ret; }", ".visible .entry e() .explicitcluster { ret; }" },
+    { ".visible .entry e() .maxntid 0 { ret; }", ".visible .entry e() .maxntid 1 { ret; }" },
+    { ".visible .entry e() .reqntid 32, 0 { ret; }", ".visible .entry e() .reqntid 32, 1 { ret; }" },
+    { ".visible .entry e() .maxnreg 0 { ret; }", ".visible .entry e() .maxnreg 0x20 { ret; }" },
+    { ".visible .entry e() .minnctapersm 0 { ret; }", ".visible .entry e() .minnctapersm 1 { ret; }" },
+    { ".visible .entry e() .maxntid 32*2 { ret; }", ".visible .entry e() .maxntid 32, 2 { ret; }" },
+    { ".visible .entry e() .maxntid 32 .maxnctapersm 2 { ret; }",
+      ".visible .entry e() .maxntid 32 .minnctapersm 2 { ret; }" },
+    { ".visible .entry e() .maxclusterrank 8 .reqnctapercluster 2 { ret; }",
+      ".visible .entry e() .reqnctapercluster 2 { ret; }" },
+    { ".global .v4 .b64 a;", ".global .v2 .b64 a;" },
+    { ".global .pred a;", ".global .b8 a;" },
+    { ".global .bf16x2 a;", ".global .b32 a;" },
+    { ".common .const .u32 a;", ".common .global .u32 a;" },
+    { ".shared .u32 a[];", ".extern .shared .u32 a[];" },
+    { ".extern .global .u32 a; .visible .global .f32 a;", ".extern .global .u32 a; .visible .global .u32 a;" },
+    { ".extern .global .u32 a; .global .u32 a;", ".extern .global .u32 a; .weak .global .u32 a;" },
+    { ".global .u32 a = {5};", ".global .u32 a = 5;" },
+    { ".global .u32 a[2] = 5;", ".global .u32 a[2] = {5};" },
+    { ".global .u32 a = 1 ? 2;", ".global .u32 a = (1 ? 2 : 3) * 3;" },
+    { ".global .u32 t[4]; .global .u64 a = t-4;", ".global .u32 t[4]; .global .u64 a = t+4+4;" },
+    { ";", ".global .u32 a;" },
+    { ".file 1 \"x.cu", ".file 1 \"x.cu\"" },
+    { ".file 1 .global .u32 a;", ".file 1 \"x\" .global .u32 a;" },
+    { ".file \"x\"", ".file 1 \"x\n.cu\"" },
+    { ".file 1 \"x\" 12", ".file 1 \"x\", 12, 34" },
+    { ".file -1 \"x\"", ".file\n1\n\"x\"" },
+    { ".file 1 \"x\";", ".file 0 \"x\"" },
+    { ".loc 1 1 1", ".file 2 \"x\"" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v2 .pred q; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v2 .b16 q; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v4 .b64 q; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v4 .b32 q; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 .v2 q; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v2 .b32 q; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .bf16 q; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .f16 q; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .e4m3x2 q; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b16 q; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<2*2>; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<4>; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<4>; .reg .b32 q1; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<4>; .reg .b32 q4; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q1; .reg .b32 q<4>; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q4; .reg .b32 q<4>; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 %; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 %1; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 WARP_SZ; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 WARP_SIZE; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; ; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; { } ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; { mov.b32 r0, r1; }; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; { mov.b32 r0, r1; } ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .extern .shared .u32 q[]; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .shared .u32 q[4]; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .f16x2 q; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .b32 q; ret; }" },
+    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; mov.f32 q, -0f3f800000; ret; }",
+      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .f32 q; mov.f32 q, -1.0; ret; }" },
+    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (r1+1); ret; }",
+      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (r1); ret; }" },
+    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (v.x); ret; }",
+      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (5+1); ret; }" },
+    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (%tid.x); ret; }",
+      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (_), f, (r1); ret; }" },
+    { ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call ({r0, r1}), f, (v); ret; }",
+      ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (v), f, (v); ret; }" },
+    { ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (v); ret; }",
+      ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (v), f, (v); ret; }" },
+    { ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .b32 q; call (r0), f, (q); ret; }",
+      ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .align 4 .b8 q[4]; call (r0), f, (q); ret; }" },
+    { ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .b8 q[4]; call (r0), f, (q); ret; }",
+      ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .align 4 .b8 q[4]; call (r0), f, (q); ret; }" },
+    { ".func f(); .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; mov.u64 d0, f; ret; }",
+      ".func f(); .func f() { ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; mov.u64 d0, f; ret; }" },
+};
+enum { MODULES = sizeof modules / sizeof *modules };
+
+/* Types and forms that need a version or a chip: the last one that does not have it, and the first that has. */
+static const struct { const char *line; int version[2]; const char *target[2]; } gates[] = {
+    { ".reg .b128 q;", { 82, 83 }, { "sm_90", "sm_90" } },
+    { ".reg .b128 q;", { 83, 83 }, { "sm_60", "sm_70" } },
+    { ".local .b128 q;", { 82, 83 }, { "sm_90", "sm_90" } },
+    { "cvt.rn.satfinite.e4m3x2.f32 h0, f0, f1;", { 77, 78 }, { "sm_90", "sm_90" } },
+    { "cvt.rn.satfinite.e5m2x2.f16x2 h0, r1;", { 77, 78 }, { "sm_90", "sm_90" } },
+    { "cvt.rn.f16x2.e4m3x2 r0, h1;", { 77, 78 }, { "sm_90", "sm_90" } },
+    { "cvt.rn.relu.f16x2.e5m2x2 r0, h1;", { 78, 81 }, { "sm_89", "sm_89" } },
+    { "cvt.rn.satfinite.e4m3x2.f32 h0, f0, f1;", { 78, 81 }, { "sm_89", "sm_89" } },
+    { "cvt.rn.satfinite.e4m3x2.f32 h0, f0, f1;", { 81, 81 }, { "sm_86", "sm_89" } },
+};
+
+static void test_gates(bool ask) {
+    for (size_t k = 0; k < sizeof gates / sizeof *gates; k++)
+        for (int good = 0; good < 2; good++) {
+            char text[1000], line[200];
+            int version = gates[k].version[good];
+            snprintf(text, sizeof text, ".version %d.%d\n.target %s\n.address_size 64\n.visible .entry k() {\n" REGS
+                     "%s\nret;\n}\n", version / 10, version % 10, gates[k].target[good], gates[k].line);
+            snprintf(line, sizeof line, "%s at %d for %s", gates[k].line, version, gates[k].target[good]);
+            int code = refused(text);
+            CHECK(good ? !code : code == 218, "%s: gives %d, %.200s", line, code, log_text);
+            if (ask) CHECK(asked(text) == good, "%s: ptxas %s", line, good ? "rejects it" : "takes it");
+        }
+}
+
+static void test_modules(bool ask) {
+    for (int k = 0; k < MODULES; k++)
+        for (int twin = 0; twin < 2; twin++) {
+            const char *rest = twin ? modules[k].twin : modules[k].wrong;
+            char text[2000];
+            snprintf(text, sizeof text, ".version 9.0\n.target sm_90a\n.address_size 64\n%s\n", rest);
+            int code = refused(text);
+            CHECK(twin ? !code : code == 218, "%s: gives %d, %.200s", rest, code, log_text);
+            if (ask) CHECK(asked(text) == twin, "%s: ptxas %s", rest, twin ? "rejects it" : "takes it");
+        }
+}
+
 static void test_linkage(void) {
     SAME(refused(".version 8.8\n.target sm_90\n.address_size 64\n.weak.visible .entry k() { ret; }\n"), 218);
     SAME(refused(".version 8.8\n.target sm_90\n.address_size 64\n.visible.weak .entry k() { ret; }\n"), 218);
@@ -171,6 +318,8 @@ int main(int argc, char **argv) {
     bool ask = system("ptxas --version > /dev/null 2>&1") == 0;
     if (!ask) printf("SKIPPED: there is no ptxas; the pairs are held against the CPU driver alone\n");
     test_pairs(ask);
+    test_modules(ask);
+    test_gates(ask);
     test_linkage();
     return sim_close();
 }

@@ -379,6 +379,30 @@ static void test_undefined(void) {
     shown("0 hides no operand", "mov.u32 r2, 0;\ndiv.u32 r1, r20, r2; st.global.u32 [d1], r1;", REG, "'r20'", 2);
 }
 
+/* A finding names the lines of the source that the text tells of: by a comment, by .loc and .file. */
+static void test_places(void) {
+    static const char *const texts[] = {
+        "ld.shared.u32 r1, [r9]; // dir/first.c:12\nadd.u32 r2, r1, r0;\n\tst.global.u32 [d1], r2;   // other.c:345",
+        ".loc 2 7 3\nld.shared.u32 r1, [r9];\n.loc 1 12 0\nadd.u32 r2, r1, r0;\nst.global.u32 [d1], r2;",
+        "ld.shared.u32 r1, [r9]; // 12\nadd.u32 r2, r1, r0; // a:b\nst.global.u32 [d1], r2; // twice :3" };
+    static const char *const heads[] = {
+        "line 15, dir/first.c:12: ld.shared.u32 r1, [r9];\n", "line 16, a file.cu:7: ld.shared.u32 r1, [r9];\n",
+        "line 15: ld.shared.u32 r1, [r9]; // 12\n" };
+    static const char *const ends[] = {
+        "; line 17, other.c:345 stores it", "; line 19, dir/b.h:12 stores it", "; line 17 stores it" };
+    char whole[1000];
+    for (unsigned k = 0; k < 3; k++) {
+        snprintf(whole, sizeof whole, "%s\nret; }\n%s{", texts[k],
+                 k == 1 ? ".file 1 \"dir/b.h\"\n.file 2 \"a file.cu\"\n.func g() " : ".func g() ");
+        int code = go(whole, 0, 0);
+        CHECK(!code && strstr(found, heads[k]) && strstr(found, ends[k]), "expected '%s', '%s': %s", heads[k],
+              ends[k], found);
+    }
+    int code = go(".loc 1 5 0\nld.shared.u32 r1, [r9];\nadd.u32 r2, r1, r0; // x.c:77\nst.global.u32 [d1], r2; ret; }\n"
+                  ".file 1 \"c.c\"\n.func g() {", 0, 0);
+    CHECK(!code && strstr(found, "line 16, c.c:5: ") && strstr(found, "; line 18, c.c:5 stores it"), "%s", found);
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_memory();
@@ -388,5 +412,6 @@ int main(int argc, char **argv) {
     test_small();
     test_messages();
     test_undefined();
+    test_places();
     return sim_close();
 }

@@ -192,6 +192,7 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
 {
     sim_block *b = w->block;
     sim_barrier *s = &b->barriers[id];
+    char place[SIM_LINE_TEXT];
     uint32_t lane = sim_lowest(mask), all = b->warp_count * SIM_LANES;
     uint32_t expected = i->count ? sim_slot(w, i->b)[lane] : 0;
     if (i->flow == F_BARRIER) w->passed |= UINT64_C(1) << i->type;
@@ -205,17 +206,18 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
     if (!s->first) { s->first = i; return; }
     if ((expected ? expected : all) != (s->expected ? s->expected : all))
         sim_report_at(w, i, "barrier-count", lane,
-                      "barrier %u waits for %u threads here and for %u since line %u", id,
-                      expected ? expected : all, s->expected ? s->expected : all, s->first->line);
+                      "barrier %u waits for %u threads here and for %u since %s", id,
+                      expected ? expected : all, s->expected ? s->expected : all,
+                      sim_line_text(w->kernel->module, s->first->line, place));
     if (i != s->first && sim_option.barrier_places && i->x & s->first->x & X_ALIGNED && !i->count
         && !s->first->count && i->flow == F_BARRIER && i->op == s->first->op)
         sim_report_at(w, i, "barrier-place", lane,
-                      "barrier %u of all threads is reached here, and by other warps at line %u", id,
-                      s->first->line);
+                      "barrier %u of all threads is reached here, and by other warps at %s", id,
+                      sim_line_text(w->kernel->module, s->first->line, place));
     if ((i->op != 0) != (s->first->op != 0))
         sim_report_at(w, i, "barrier-mix", lane,
-                      "barrier %u is met with .red on one side and without it at line %u", id,
-                      s->first->line);
+                      "barrier %u is met with .red on one side and without it at %s", id,
+                      sim_line_text(w->kernel->module, s->first->line, place));
     if (b->barrier_masks[id * b->warp_count + w->index] & mask)
         sim_report_at(w, i, "barrier-count", lane,
                       "the thread arrives at barrier %u again before it is complete", id);
@@ -266,9 +268,13 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
             if (at == n) { lines[n] = line; warps[n++] = 0; }
             warps[at]++;
         }
-    for (uint32_t k = 0; k < n && length + 40 < cap; k++)
-        length += (size_t)snprintf(out + length, cap - length, "%sline %u (%u warp%s)", k ? ", " : "",
-                                   lines[k], warps[k], warps[k] == 1 ? "" : "s");
+    for (uint32_t k = 0; k < n && length + 40 < cap; k++) {
+        char place[SIM_LINE_TEXT];
+        int more = snprintf(out + length, cap - length, "%s%s (%u warp%s)", k ? ", " : "",
+                            sim_line_text(b->launch->kernel->module, lines[k], place), warps[k],
+                            warps[k] == 1 ? "" : "s");
+        length = length + (size_t)more < cap ? length + (size_t)more : cap - 1;
+    }
 }
 
 /* --- spinning for ever ------------------------------------------------------------------------ */

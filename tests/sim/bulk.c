@@ -134,9 +134,10 @@ static bool overlaps(const uint8_t *a, uint64_t n, const uint8_t *b, uint64_t m)
 }
 
 static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x, bool write, bool source) {
+    char place[SIM_LINE_TEXT];
     sim_report_at(w, i, write ? "async-write" : "async-read", lane,
-                  "%s the %s of the copy at line %u, which nothing has waited for",
-                  write ? "writes" : "reads", source ? "source" : "destination", x->ins->line);
+                  "%s the %s of the copy at %s, which nothing has waited for", write ? "writes" : "reads",
+                  source ? "source" : "destination", sim_line_text(w->kernel->module, x->ins->line, place));
 }
 
 /* The quick question before sim_copy_touch: is any copy about these bytes at all? */

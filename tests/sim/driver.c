@@ -344,6 +344,7 @@ void sim_module_free(sim_module *m)
     free(m->text);
     free(m->log);
     free(m->lines);
+    sim_places_free(m->places);
     free(m);
 }
 

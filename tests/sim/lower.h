@@ -113,7 +113,7 @@ typedef struct sim_lower {
     sim_frame *frame, *frames, *pointers;
     const sim_statement *s;
     uint32_t pair_capacity;
-    uint32_t call_slots;               /* registers that carry .reg parameters and results */
+    uint32_t call_slots, call_preds;   /* registers that carry .reg parameters and results */
     sim_placed *shared;
     uint32_t shared_used, local_used, dynamic_offset_patches;
     uint32_t const_capacity, special_capacity, launch_special_capacity, param_capacity, consts_hash[1024];

@@ -674,14 +674,14 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
         only(lw, s, "relu satfinite");
     } else if ((d == T_E4M3X2 || d == T_E5M2X2) && (a == T_F32 || a == T_F16X2)) {
         check_rounding(lw, s, "rn", false);
-        sim_gate(lw, "cvt to .e4m3x2", 81, 89);
+        sim_gate(lw, "cvt to .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         only(lw, s, "relu satfinite");
         if (!has(s, M_satfinite)) {
             sim_wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         }
     } else if (d == T_F16X2 && (a == T_E4M3X2 || a == T_E5M2X2)) {
         check_rounding(lw, s, "rn", false);
-        sim_gate(lw, "cvt from .e4m3x2", 81, 89);
+        sim_gate(lw, "cvt from .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         only(lw, s, "relu");
     } else if (!fine) {
         sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");

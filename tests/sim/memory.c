@@ -809,6 +809,12 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
     addresses(w, i, i->b, i->width, (int32_t)i->e, to);
     if (!aligned(w, i, m, to, i->size)) return;
     uint32_t empty = 0, part = 0;
+    SIM_EACH_LANE(l, i->op == 1 ? m : 0)
+        if (sim_slot(w, i->c)[l] > i->size) {
+            sim_report_at(w, i, "async-size", l, "%u bytes to read, more than the %u of the copy",
+                          sim_slot(w, i->c)[l], i->size);
+            break;
+        }
     SIM_EACH_LANE(l, m) {
         if (to[l] < b->shared_lo || to[l] + i->size > b->shared_hi || to[l] > b->shared_hi) {
             out_of_bounds(w, i, l, to[l], i->size, SP_SHARED);

@@ -6,6 +6,7 @@
  * register: the table `specials`. */
 #include "sim.h"
 #include "lower.h"
+#include <math.h>
 
 typedef struct parser {
     sim_module *m;
@@ -13,6 +14,7 @@ typedef struct parser {
     uint32_t line;
     sim_function *function;
     uint32_t depth;
+    uint8_t linkage;                   /* of the item of the module that is parsed */
     uint64_t dimensions[8];            /* of the array that is declared, */
     uint32_t dimension_count;
     sim_symbol **scope;
@@ -178,7 +180,7 @@ static sim_type type_directive(parser *s)
     return t;
 }
 
-typedef struct number { bool is_float, single, is_unsigned; uint64_t bits; } number;
+typedef struct number { bool is_float, single, by_bits, is_unsigned; uint64_t bits; } number; /* by_bits: 0f..., 0d... */
 
 static int hex(char c)
 {
@@ -194,7 +196,7 @@ static number read_number(parser *s)
     const char *p = s->p;
     if (p[0] == '0' && (p[1] == 'f' || p[1] == 'F' || p[1] == 'd' || p[1] == 'D')) {
         int digits = p[1] == 'f' || p[1] == 'F' ? 8 : 16;
-        n.is_float = true;
+        n.is_float = n.by_bits = true;
         for (int k = 0; k < digits; k++) {
             if (hex(p[2 + k]) < 0) syntax(s);
             n.bits = n.bits << 4 | (uint64_t)hex(p[2 + k]);
@@ -230,6 +232,7 @@ static number read_number(parser *s)
         double d = strtod(text, &stop);
         if (stop == text) syntax(s);
         s->p += stop - text;
+        if (isinf(d)) sim_error(s->m, s->line, "Constant overflow");
         n.is_float = true;
         memcpy(&n.bits, &d, 8);
         if (is_name(*s->p)) syntax(s);
@@ -411,8 +414,13 @@ static void enter(parser *s, sim_symbol *y)
     size_t n = strlen(y->name);
     sim_symbol *old = find_exact(m, y->name, n, y->range);
     if (old && old->depth == y->depth && (y->kind != SYM_FUNC || old->kind != SYM_FUNC)) {
-        if (old->kind == SYM_VAR && old->is_extern && y->kind == SYM_VAR) old = NULL;
-        else
+        if (old->kind == SYM_VAR && old->is_extern && y->kind == SYM_VAR) {
+            if (old->type != y->type || old->space != y->space || old->vector != y->vector
+                || (old->size && y->size && old->size != y->size))
+                sim_error(m, y->line, "Inconsistent redefinition of variable '%s'", y->name);
+            else if (s->linkage == LINK_STATIC)
+                sim_error(m, y->line, "'.extern' variable '%s' cannot be resolved by a '.static'", y->name);
+        } else
             sim_error(m, y->line, "Duplicate definition of %s '%s'",
                       y->kind == SYM_LABEL  ? "label"
                       : y->kind == SYM_REG  ? "register"
@@ -557,6 +565,7 @@ static void parse_list(parser *s, sim_operand *o, char close, int nesting)
         do {
             if (n == SIM_MAX_LIST) sim_fatal(s->m, s->line, "Too many elements in list");
             memset(&buffer[n], 0, sizeof buffer[n]);
+            if (peek(s, '{')) syntax(s);
             parse_operand(s, &buffer[n++], nesting + 1);
             if (close == ')' && buffer[n - 1].element) syntax(s);
         } while (accept(s, ','));
@@ -674,6 +683,7 @@ static void parse_operand(parser *s, sim_operand *o, int nesting)
         if (is_digit(*s->p)) {
             number n = read_number(s);
             if (n.is_float) {
+                if (n.by_bits && (c == '-' || c == '+')) { s->p = at + 1; syntax(s); }
                 o->kind = O_FLOAT;
                 o->bare_float_single = n.single;
                 o->value = (int64_t)(n.bits ^ (minus ? UINT64_C(0x8000000000000000) : 0));
@@ -846,11 +856,91 @@ static uint32_t alignment(parser *s)
     return (uint32_t)n;
 }
 
+/* The argument of a directive: a number, not an expression. */
+static uint32_t plain_number(parser *s)
+{
+    skip(s);
+    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return 32; }
+    if (!is_digit(*s->p)) syntax(s);
+    number n = read_number(s);
+    if (n.is_float || n.bits > INT32_MAX) syntax(s);
+    return (uint32_t)n.bits;
+}
+
+static uint32_t positive_number(parser *s, const char *what)
+{
+    uint32_t line = s->line, n = plain_number(s);
+    if (!n) sim_error(s->m, line, "Positive non-zero value expected for %s", what);
+    return n;
+}
+
 static uint32_t vector_directive(parser *s)
 {
     if (directive(s, "v2")) return 2;
     if (directive(s, "v4")) return 4;
     return 0;
+}
+
+/* Of a register. */
+static const char *register_name(parser *s)
+{
+    const char *text = name(s);
+    if (!strcmp(text, "WARP_SZ") || !strcmp(text, "%")) {
+        sim_fatal(s->m, s->line, "Parsing error near '%s': syntax error", text);
+    }
+    return text;
+}
+
+/* May a register or a variable have this type? */
+static void check_declared(parser *s, sim_type t, sim_space space, uint32_t vector, const char *name)
+{
+    sim_module *m = s->m;
+    static const uint8_t unknown[] = { T_BF16, T_BF16X2, T_TF32, T_B1, T_S4, T_U4 };
+    for (size_t k = 0; k < sizeof unknown; k++)
+        if (t == (sim_type)unknown[k])
+            sim_fatal(m, s->line, "Parsing error near '.%s': syntax error", sim_types[t].name);
+    if (t != T_F16X2 && (sim_types[t].kind == K_PACKED || (sim_types[t].kind == K_FLOAT && sim_types[t].bytes == 1)))
+        sim_error(m, s->line, "Type .%s may only be used as an instruction type", sim_types[t].name);
+    if (t == T_B128) since(s, "Type .b128", 83, 70);
+    if (t == T_PRED && (vector || space != SP_REG))
+        sim_error(m, s->line, "Predicate type can only be used to define scalar register variables ('%s')", name);
+    if (vector * sim_types[t].bytes > 16) sim_error(m, s->line, "Vector type too large, exceeds 128 bit limit");
+    if (space == SP_PARAM && (vector || t == T_F16X2))
+        sim_error(m, s->line, "Variable '%s' cannot be allocated in .param state space", name);
+}
+
+/* Gives y its registers: all of a range, all elements of a vector. */
+static void add_registers(parser *s, sim_symbol *y)
+{
+    sim_function *f = s->function;
+    uint32_t need = f->register_count + y->count * (y->vector ? y->vector : 1u);
+    if (need > 4000000) sim_fatal(s->m, s->line, "Too many registers");
+    if (need > f->register_capacity) {
+        uint32_t capacity = need * 2;
+        uint8_t *grown = sim_alloc(s->m, capacity);
+        if (f->register_count) memcpy(grown, f->register_types, f->register_count);
+        f->register_types = grown;
+        f->register_capacity = capacity;
+    }
+    y->index = f->register_count;
+    memset(f->register_types + f->register_count, y->type, need - f->register_count);
+    f->register_count = need;
+}
+
+/* %r1 beside %r<4>. */
+static void check_range(parser *s, const sim_symbol *y)
+{
+    char text[80];
+    uint32_t index;
+    const sim_symbol *old = NULL;
+    if (!y->range) old = find(s->m, y->name, &index);
+    if (old && (!old->range || old->depth != s->depth)) old = NULL;
+    for (uint32_t k = 0; y->range && !old && k < y->count && k < 4096; k++) {
+        int n = snprintf(text, sizeof text, "%.64s%u", y->name, k);
+        old = find_exact(s->m, text, (size_t)n, false);
+        if (old && (old->kind != SYM_REG || old->depth != s->depth)) old = NULL;
+    }
+    if (old) sim_error(s->m, y->line, "Duplicate definition of variable '%s'", y->range ? old->name : y->name);
 }
 
 static uint64_t dimensions(parser *s, bool *array, bool *open)
@@ -876,36 +966,25 @@ static uint64_t dimensions(parser *s, bool *array, bool *open)
 
 static void parse_registers(parser *s)
 {
-    sim_function *f = s->function;
+    if (directive(s, "align")) (void)alignment(s);
     uint32_t vector = vector_directive(s);
     sim_type t = type_directive(s);
-    if (!vector) vector = vector_directive(s);
     if (t == T_NONE) syntax(s);
     do {
-        sim_symbol *y = new_symbol(s, SYM_REG, name(s));
+        sim_symbol *y = new_symbol(s, SYM_REG, register_name(s));
         y->line = s->line;
         y->type = (uint8_t)t;
         y->vector = (uint8_t)vector;
         y->count = 1;
+        check_declared(s, t, SP_REG, vector, y->name);
         if (accept(s, '<')) {
-            int64_t n = (int64_t)binary(s, 8, 0).bits;
+            y->count = plain_number(s);
             expect(s, '>');
-            if (n <= 0 || n > 1000000) sim_fatal(s->m, s->line, "Illegal register count");
+            if (y->count > 1000000) sim_fatal(s->m, s->line, "Illegal register count");
             y->range = true;
-            y->count = (uint32_t)n;
         }
-        uint32_t need = f->register_count + y->count * (vector ? vector : 1u);
-        if (need > 4000000) sim_fatal(s->m, s->line, "Too many registers");
-        if (need > f->register_capacity) {
-            uint32_t capacity = need * 2;
-            uint8_t *grown = sim_alloc(s->m, capacity);
-            if (f->register_count) memcpy(grown, f->register_types, f->register_count);
-            f->register_types = grown;
-            f->register_capacity = capacity;
-        }
-        y->index = f->register_count;
-        memset(f->register_types + f->register_count, (int)t, need - f->register_count);
-        f->register_count = need;
+        check_range(s, y);
+        add_registers(s, y);
         enter(s, y);
     } while (accept(s, ','));
 }
@@ -951,11 +1030,7 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
         expect(s, ')');
         r->generic = true;
     } else r->name = name(s);
-    for (;;) {
-        if (accept(s, '+')) r->addend = (int64_t)((uint64_t)r->addend + binary(s, 9, 0).bits);
-        else if (accept(s, '-')) r->addend = (int64_t)((uint64_t)r->addend - binary(s, 9, 0).bits);
-        else break;
-    }
+    if (accept(s, '+')) r->addend = integer(s);
     while (mask && !(mask & 1)) { mask >>= 1; r->shift++; }
     check_reloc(s, y, r, mask != 0);
     r->next = y->relocs;
@@ -986,6 +1061,8 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
 {
     uint32_t bytes = sim_types[y->type].bytes;
     if (nesting > 8) sim_fatal(s->m, s->line, "Initialiser nested too deeply");
+    if (y->is_array || y->vector ? !nesting && !peek(s, '{') : peek(s, '{'))
+        sim_fatal(s->m, s->line, "Initial value type mismatch");
     if (accept(s, '{')) {
         uint64_t row = y->size, start = *at;                  /* the bytes that these braces are for */
         for (int d = 0; d < nesting; d++)
@@ -1010,8 +1087,9 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
         number n = { 0 };
         if (minus) s->p++;
         skip(s);
-        if (is_digit(*s->p)) n = read_number(s);
-        if (!n.is_float && !minus && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
+        bool digits = is_digit(*s->p);
+        if (digits) n = read_number(s);
+        if (digits && !n.is_float && !minus && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
             s->p++;
             if (s->m->version < 71)
                 sim_error(s->m, line, "Feature 'mask() operator' requires PTX ISA .version 7.1 or later");
@@ -1081,23 +1159,11 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
         y->is_array = array;
         uint32_t bytes = sim_types[t].bytes * (vector ? vector : 1u);
         y->align = align ? align : bytes ? bytes : 1u;
-        if (t == T_PRED && !reg) {
-            sim_error(s->m, line, "Variable '%s' cannot be of type .pred", id);
-            bytes = 1;
-        }
+        check_declared(s, t, space, vector, id);
+        if (reg && array) sim_error(s->m, line, "Variable '%s' cannot be allocated into a register", id);
+        if (!bytes) bytes = 1;
         y->size = open ? 0 : y->elements * bytes;
-        if (reg) {
-            sim_function *f = s->function;
-            if (f->register_count == f->register_capacity) {
-                uint32_t capacity = f->register_capacity * 2 + 16;
-                uint8_t *grown = sim_alloc(s->m, capacity);
-                if (f->register_count) memcpy(grown, f->register_types, f->register_count);
-                f->register_types = grown;
-                f->register_capacity = capacity;
-            }
-            y->index = f->register_count;
-            f->register_types[f->register_count++] = (uint8_t)t;
-        }
+        if (reg) add_registers(s, y);
         if (accept(s, '=')) {
             if (space != SP_GLOBAL && space != SP_CONST)
                 sim_error(s->m, line, "No initial value is allowed for '%s' in this state space", id);
@@ -1112,8 +1178,8 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
             y->init = sim_alloc(s->m, y->size ? (size_t)y->size : 1u);
             parse_initialiser(s, y, &at, 0);
             if (open) y->size = at;
-        } else if (open && space != SP_SHARED && !is_extern && !formal)
-            sim_error(s->m, line, "Array size required for '%s'", id);
+        } else if (open && !is_extern && !formal)
+            sim_error(s->m, line, "Non-external variable '%s' has incomplete type", id);
         if (formal) return y;
         if (space == SP_SHARED && y->size > 0x100000)
             sim_error(s->m, line, "Shared variable '%s' is too large", id);
@@ -1172,6 +1238,17 @@ static void gate(parser *s, const char *what, uint32_t version, uint32_t target)
                   version % 10);
 }
 
+/* The rest of a string, and its end; it may go over lines. */
+static void skip_string(parser *s)
+{
+    uint32_t begin = s->line;
+    for (; *s->p != '"'; s->p++) {
+        if (!*s->p) sim_fatal(s->m, begin, "Parsing error near '\"': syntax error");
+        if (*s->p == '\n') s->line++;
+    }
+    s->p++;
+}
+
 static void parse_pragma(parser *s)
 {
     static const struct { const char *text; uint8_t version, target; } gates[] = {
@@ -1181,11 +1258,13 @@ static void parse_pragma(parser *s)
         for (size_t k = 0; k < sizeof gates / sizeof *gates; k++)
             if (!strncmp(s->p, gates[k].text, strlen(gates[k].text)))
                 gate(s, gates[k].text, gates[k].version, gates[k].target);
-        while (*s->p && *s->p != '"' && *s->p != '\n') s->p++;
-        expect(s, '"');
+        skip_string(s);
     } while (accept(s, ','));
     expect(s, ';');
 }
+
+static void check_formals(parser *s, const sim_function *f);
+static void parse_conventions(parser *s, sim_function *f);
 
 static void define_label(parser *s, const char *text, uint32_t line)
 {
@@ -1215,7 +1294,8 @@ static void parse_prototype(parser *s, const char *text)
     if (peek(s, '(')) f->returns = parse_formals(s, &f->return_count, false);
     (void)name(s);
     if (peek(s, '(')) f->params = parse_formals(s, &f->param_count, false);
-    directive(s, "noreturn");
+    check_formals(s, f);
+    parse_conventions(s, f);
     s->function = owner;
     expect(s, ';');
     enter(s, y);
@@ -1261,12 +1341,23 @@ static bool parse_label_or_instruction(parser *s)
 static void parse_loc(parser *s)
 {
     for (int n = 0; n < 3; n++) {
-        while (*s->p == ' ' || *s->p == '\t') s->p++;
-        if (*s->p < '0' || *s->p > '9') syntax(s);
-        while (*s->p >= '0' && *s->p <= '9') s->p++;
+        (void)plain_number(s);
         if (is_name(*s->p) || *s->p == '.') syntax(s);
     }
-    skip_line(s);
+    while (*s->p == ' ' || *s->p == '\t') s->p++;
+    if (*s->p == ',') skip_line(s);
+}
+
+/* .file number "name", perhaps its time and size. */
+static void parse_file(parser *s)
+{
+    (void)plain_number(s);
+    expect(s, '"');
+    skip_string(s);
+    if (!accept(s, ',')) return;
+    (void)integer(s);
+    expect(s, ',');
+    (void)integer(s);
 }
 
 static void parse_body(parser *s)
@@ -1281,83 +1372,141 @@ static void parse_body(parser *s)
             s->p++;
             close_scope(s);
             if (s->depth == base) return;
-        } else if (*s->p == ';') s->p++;
-        else if (directive(s, "reg")) { parse_registers(s); expect(s, ';'); }
+        } else if (directive(s, "reg")) { parse_registers(s); expect(s, ';'); }
         else if (directive(s, "loc")) parse_loc(s);
-        else if (directive(s, "file")) skip_line(s);
         else if (directive(s, "pragma")) parse_pragma(s);
         else if (*s->p == '.') {
-            bool is_extern = directive(s, "extern");
             sim_space space = variable_space(s);
             if (space == SP_GENERIC) syntax(s);
-            parse_variable(s, space, false, is_extern);
+            parse_variable(s, space, false, false);
         } else if (!parse_label_or_instruction(s)) syntax(s);
     }
 }
 
-static uint32_t parse_triple(parser *s, uint32_t v[3])
+static uint32_t parse_triple(parser *s, uint32_t v[3], const char *positive)
 {
     uint32_t n = 0;
     v[0] = v[1] = v[2] = 1;
-    do {
-        int64_t x = integer(s);
-        if (n == 3 || x < 0 || x > INT32_MAX) syntax(s);
-        v[n++] = (uint32_t)x;
-    } while (n < 3 && accept(s, ','));
+    do v[n++] = positive ? positive_number(s, positive) : plain_number(s); while (n < 3 && accept(s, ','));
     return n;
 }
 
-static void parse_function(parser *s, bool entry, bool is_extern)
+/* What stands behind an entry's parameters, and behind a function's. */
+static void parse_tuning(parser *s, sim_function *f)
+{
+    sim_module *m = s->m;
+    skip(s);
+    uint32_t line = s->line;
+    for (;;) {
+        if (directive(s, "maxntid")) f->maxntid_count = parse_triple(s, f->maxntid, "maxntid");
+        else if (directive(s, "reqntid")) f->reqntid_count = parse_triple(s, f->reqntid, "reqntid");
+        else if (directive(s, "maxnreg")) f->maxnreg = positive_number(s, "maxnreg");
+        else if (directive(s, "minnctapersm")) f->minnctapersm = positive_number(s, "minnctapersm");
+        else if (directive(s, "maxnctapersm")) {
+            f->minnctapersm = plain_number(s);
+            if (m->version > 20)
+                sim_error(m, line, "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1");
+        } else if (directive(s, "reqnctapercluster")) {
+            gate(s, ".reqnctapercluster", 78, 90);
+            parse_triple(s, f->reqnctapercluster, NULL);
+        } else if (directive(s, "maxclusterrank")) {
+            gate(s, ".maxclusterrank", 78, 90);
+            f->maxclusterrank = plain_number(s);
+        } else if (directive(s, "explicitcluster")) {
+            gate(s, ".explicitcluster", 78, 90);
+            f->explicitcluster = true;
+        } else if (directive(s, "blocksareclusters")) {
+            gate(s, ".blocksareclusters", 90, 90);
+            f->blocksareclusters = true;
+        } else if (directive(s, "pragma")) parse_pragma(s);
+        else break;
+    }
+    if (f->maxclusterrank && f->reqnctapercluster[0])
+        sim_error(m, line, "Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified");
+    if (f->blocksareclusters && (!f->reqntid_count || !f->reqnctapercluster[0]))
+        sim_error(m, line, ".reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'");
+}
+
+static void parse_conventions(parser *s, sim_function *f)
+{
+    for (;;) {
+        if (directive(s, "noreturn")) {
+            gate(s, ".noreturn", 64, 30);
+            f->noreturn = true;
+            if (f->return_count) sim_error(s->m, s->line, "Invalid directive '.noreturn' for function '%s'", f->name);
+        } else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
+            gate(s, ".abi_preserve", 90, 80);
+            (void)plain_number(s);
+        } else return;
+    }
+}
+
+/* What parameters and results may be: of an entry, a function, a prototype. */
+static void check_formals(parser *s, const sim_function *f)
+{
+    sim_module *m = s->m;
+    uint32_t line = f->line ? f->line : s->line;
+    for (const sim_symbol *y = f->params; y; y = y->list_next) {
+        bool incomplete = y->is_array && !y->size;
+        if (incomplete && f->is_entry)
+            sim_error(m, line, "Parameter to entry function cannot be an incomplete array.");
+        else if (incomplete && y->list_next)
+            sim_error(m, line, "Only the last input parameter can be an incomplete array.");
+    }
+    for (const sim_symbol *y = f->returns; y; y = y->list_next)
+        if (f->return_count > 1 && y->kind != SYM_REG)
+            sim_error(m, line, "Multiple return parameters require .register state space ('%s')", y->name);
+}
+
+/* Are two declarations of one function alike? */
+static void compare_declarations(parser *s, const sim_function *old, const sim_function *f)
+{
+    sim_module *m = s->m;
+    static const char text[] = "Inconsistent prototypes of '%s', parameter %s differ";
+    if (old->has_body) sim_error(m, f->line, "Duplicate definition of function '%s'", f->name);
+    else if ((old->linkage != f->linkage && (old->linkage != LINK_VISIBLE || f->linkage != LINK_STATIC))
+             || old->noreturn != f->noreturn || old->is_entry != f->is_entry)
+        sim_error(m, f->line, "Inconsistent redefinition of variable '%s'", f->name);
+    if (old->param_count != f->param_count || old->return_count != f->return_count) {
+        sim_error(m, f->line, "Inconsistent prototypes of '%s', number of parameters differ", f->name);
+        return;
+    }
+    for (int results = 0; results < 2; results++) {
+        const sim_symbol *a = results ? old->returns : old->params, *b = results ? f->returns : f->params;
+        for (; a && b; a = a->list_next, b = b->list_next)
+            if (a->kind != b->kind) sim_error(m, f->line, text, f->name, "state space");
+            else if (a->type != b->type || a->vector != b->vector || a->size != b->size)
+                sim_error(m, f->line, text, f->name, "types");
+            else if (a->align != b->align) sim_error(m, f->line, text, f->name, "alignment");
+    }
+}
+
+static void parse_function(parser *s, bool entry)
 {
     sim_module *m = s->m;
     sim_function *f = sim_alloc(m, sizeof *f);
     f->module = m;
     f->is_entry = entry;
-    f->is_extern = is_extern;
+    f->linkage = s->linkage;
     s->function = f;
     if (!entry && peek(s, '(')) f->returns = parse_formals(s, &f->return_count, entry);
     skip(s);
     f->line = s->line;
     f->name = name(s);
     if (peek(s, '(')) f->params = parse_formals(s, &f->param_count, entry);
-    for (;;) {
-        if (directive(s, "maxntid")) f->maxntid_count = parse_triple(s, f->maxntid);
-        else if (directive(s, "reqntid")) f->reqntid_count = parse_triple(s, f->reqntid);
-        else if (directive(s, "maxnreg")) f->maxnreg = (uint32_t)integer(s);
-        else if (directive(s, "minnctapersm") || directive(s, "maxnctapersm"))
-            f->minnctapersm = (uint32_t)integer(s);
-        else if (directive(s, "reqnctapercluster")) {
-            gate(s, ".reqnctapercluster", 78, 90);
-            parse_triple(s, f->reqnctapercluster);
-        } else if (directive(s, "maxclusterrank")) {
-            gate(s, ".maxclusterrank", 78, 90);
-            f->maxclusterrank = (uint32_t)integer(s);
-        } else if (directive(s, "explicitcluster")) {
-            gate(s, ".explicitcluster", 78, 90);
-            f->explicitcluster = true;
-        }
-        else if (directive(s, "blocksareclusters")) {
-            gate(s, ".blocksareclusters", 90, 90);
-            f->blocksareclusters = true;
-        }
-        else if (directive(s, "noreturn")) gate(s, ".noreturn", 64, 30);
-        else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
-            gate(s, ".abi_preserve", 90, 80);
-            (void)integer(s);
-        } else if (directive(s, "pragma")) parse_pragma(s);
-        else break;
-    }
+    check_formals(s, f);
+    if (entry) parse_tuning(s, f);
+    else parse_conventions(s, f);
     uint32_t index;
     sim_symbol *old = find(m, f->name, &index), *y = new_symbol(s, SYM_FUNC, f->name);
     y->line = f->line;
     f->has_body = peek(s, '{');
     if (!f->has_body) expect(s, ';');
     if (old && old->kind == SYM_FUNC) {
-        if (old->function->has_body && f->has_body)
-            sim_error(m, f->line, "Duplicate definition of function '%s'", f->name);
-        if (old->function->param_count != f->param_count || old->function->return_count != f->return_count)
-            sim_error(m, f->line, "Inconsistent prototypes of '%s', number of parameters differ", f->name);
+        compare_declarations(s, old->function, f);
     }
+    if (f->has_body && f->linkage == LINK_EXTERN)
+        sim_error(m, f->line, "Function definition conflicts with '.extern' declaration for function '%s'", f->name);
     s->function = NULL;
     y->function = f;
     if (old && old->kind == SYM_FUNC && old->depth == s->depth) {
@@ -1476,9 +1625,8 @@ static void parse_section(parser *s)
 
 static void parse_module_item(parser *s)
 {
-    bool is_extern = false;
-    if (directive(s, "loc")) { parse_loc(s); return; }
-    if (directive(s, "file")) { skip_line(s); return; }
+    s->linkage = LINK_STATIC;
+    if (directive(s, "file")) { parse_file(s); return; }
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
     if (directive(s, "alias")) {
@@ -1490,20 +1638,22 @@ static void parse_module_item(parser *s)
         expect(s, ';');
         if (!of || of->kind != SYM_FUNC || !y || y->kind != SYM_FUNC)
             sim_error(s->m, s->line, "Illegal alias '%s'", a);
-        else y->function = of->function;
+        else { y->function->is_alias = true; y->function = of->function; }
         return;
     }
-    if (directive(s, "extern")) is_extern = true;
-    else if (directive(s, "weak")) since(s, ".weak", 31, 20);
-    else if (directive(s, "common")) since(s, ".common", 50, 20);
-    else (void)directive(s, "visible");
-    if (directive(s, "entry")) parse_function(s, true, is_extern);
-    else if (directive(s, "func")) parse_function(s, false, is_extern);
+    if (directive(s, "extern")) s->linkage = LINK_EXTERN;
+    else if (directive(s, "weak")) { s->linkage = LINK_WEAK; since(s, ".weak", 31, 20); }
+    else if (directive(s, "common")) { s->linkage = LINK_COMMON; since(s, ".common", 50, 20); }
+    else if (directive(s, "visible")) s->linkage = LINK_VISIBLE;
+    if (directive(s, "entry")) parse_function(s, true);
+    else if (directive(s, "func")) parse_function(s, false);
     else {
         sim_space space = variable_space(s);
         if (directive(s, "tex")) sim_fatal(s->m, s->line, "Textures are not implemented by this CPU driver");
         if (space == SP_GENERIC || space == SP_LOCAL || space == SP_PARAM) syntax(s);
-        parse_variable(s, space, false, is_extern);
+        if (s->linkage == LINK_COMMON && space != SP_GLOBAL)
+            sim_error(s->m, s->line, ".common variables must be declared in .global space");
+        parse_variable(s, space, false, s->linkage == LINK_EXTERN);
     }
 }
 
@@ -1526,6 +1676,9 @@ void sim_parse(sim_module *m)
     }
     skip(&s);
     parse_header(&s);
-    while (skip(&s), *s.p) { if (*s.p == ';') s.p++; else parse_module_item(&s); }
+    while (skip(&s), *s.p) parse_module_item(&s);
+    for (const sim_function *f = m->functions; f; f = f->next)
+        if (!f->has_body && f->linkage != LINK_EXTERN && !m->part && !f->is_alias)
+            sim_error(m, f->line, "Unresolved extern function '%s'", f->name);
     for (sim_symbol *v = m->variables; v; v = v->list_next) v->function = NULL;
 }

@@ -244,6 +244,8 @@ typedef struct sim_statement {
     sim_operand *operands;
 } sim_statement;
 
+enum { LINK_STATIC, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_EXTERN };
+
 typedef struct sim_function {
     const char *name;
     struct sim_function *next, *next_with_shared;
@@ -258,7 +260,8 @@ typedef struct sim_function {
     uint32_t param_count, return_count, param_bytes;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits,
+    uint8_t linkage;                   /* LINK_ */
+    bool is_entry, has_body, is_prototype, noreturn, is_alias, busy, checked, has_barrier, label_waits,
         explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
@@ -279,6 +282,7 @@ typedef struct sim_module {
     char *text;                        /* our copy of the source, for the lines in reports */
     size_t text_length;
     const char **lines; uint32_t line_count;
+    struct sim_places *places;         /* check.c */
     uint32_t version, target; char target_suffix;
     bool address64, debug;
     sim_function *functions, **functions_tail, *with_shared;
@@ -917,6 +921,9 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
+enum { SIM_LINE_TEXT = 200 };
+const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_TEXT]); /* "line 12, file.c:34" */
+void sim_places_free(struct sim_places *x);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
 void sim_host_read(uint64_t address, uint64_t size); /* the host reads device memory: was it written? */
 

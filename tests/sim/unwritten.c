@@ -447,11 +447,11 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
 {
     const struct sim_unwritten *u = w->block->unwritten;
     uint32_t n = from & 0x7fff;
-    char where[200] = "", shows[120] = "";
+    char where[200] = "", shows[320] = "", place[SIM_LINE_TEXT];
     if (!n || n > u->origin_count) return;
     const origin *o = &u->origins[n - 1];
     sim_warp *reader = &w->block->warps[o->thread / SIM_LANES];
-    if (i != o->ins) snprintf(shows, sizeof shows, "; line %u %s", i->line, what);
+    if (i != o->ins) snprintf(shows, sizeof shows, "; %s %s", sim_line_text(w->kernel->module, i->line, place), what);
     if (o->why == W_ABSENT) {
         if (sim_option.sync_masks)
             sim_report_at(reader, o->ins, "absent-lane", o->thread % SIM_LANES,
