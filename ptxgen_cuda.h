@@ -349,13 +349,13 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
     ptxcu_tensor x;         /* f32 [columns, k] */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
-    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
+    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; with one y only; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
-    float eps;
+    float eps;              /* 0: nothing is added */
     ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
     ptxcu_gemv_matrix more[2];
     uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
@@ -366,9 +366,9 @@ typedef struct ptxcu_gemv_desc {
 typedef struct ptxcu_norm_desc {
     ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
     ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
-    ptxcu_tensor gamma, beta; /* [n], of one type; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; zero: none. beta: of PTXK_NORM_LAYER, with gamma */
     uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
-    float eps;
+    float eps;                /* 0: nothing is added */
 } ptxcu_norm_desc;
 
 typedef struct ptxcu_softmax_desc {
