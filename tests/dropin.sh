@@ -200,10 +200,6 @@ else
     echo "$long" | head -n 20
 fi
 
-# -- what the manuals and the README show compiles --
-if snippets=$(sh tests/snippets.sh); then ok; else bad "tests/snippets.sh"; fi
-echo "$snippets" | sed 's/^[0-9]* passed/snippets: &/'
-
 # -- the same text from every compiler, and from a machine of 32 bits, whose registers of floats are wider --
 texts() { # name, compiler ...: of all kernels, to $t/NAME-SM.ptx; fails where there is no such compiler
     name=$1
