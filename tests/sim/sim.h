@@ -611,6 +611,7 @@ typedef struct sim_allocation {
     struct sim_pool *pool;
     struct sim_uses *uses;             /* order.c */
     atomic_bool padded;                /* bytes that nothing had written were copied here */
+    atomic_uchar widest;               /* element that a kernel has stored here */
     uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
