@@ -730,6 +730,7 @@ void sim_lower_stack(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 1, 1)) return;
     if (s->form->sub) {
+        if (s->operands[0].kind != O_REG) sim_wrong(lw, "Result register required for instruction 'stackrestore'");
         uint32_t a = sim_source(lw, 0, T_U64, 0);
         move(lw, lw->k->stack_pointer, a, 2);
     } else {
