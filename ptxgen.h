@@ -2899,7 +2899,7 @@ typedef struct ptx__uniform {
     uint8_t tid, shift;
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
-    uint8_t needed, read; /* it makes conditions; it is a variable, and one of these has read it */
+    uint8_t read;     /* it has been read */
     uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
@@ -7728,42 +7728,52 @@ static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
-    ptx__uniform *value;             /* slot -> */
+    ptx__uniform *value;             /* of needed registers; the first is of none */
+    uint32_t *index;                 /* slot -> where in value; 0: not needed */
     uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
     uint32_t *condition;             /* block -> the class of its branch's condition so far */
     uint32_t *condition_root;        /* and where that begins to differ */
-    uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__raised */
+    uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
+    uint32_t *together, count;       /* the instructions for threads together */
     uint32_t *work;                  /* a stack of slots */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, i;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 4 * blocks + words, level, b;
     uint32_t *s;
     int ok;
     m->uniform.count = m->spread.count = 0;
-    PTX__ROOM(m, m->uniform, g->registers, ok);
+    PTX__ROOM(m, m->uniform, g->registers + 1, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->spread, 8 * blocks + words + g->registers, ok);
+    PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers, ok);
     if (!ok) return 0;
     s = m->spread.at;
-    memset(m->uniform.at, 0, g->registers * sizeof *m->uniform.at);
-    memset(s, 0, (4 * blocks + words) * sizeof *s);
+    memset(s, 0, zeroes * sizeof *s);
+    memset(g->checked, 0, g->registers * sizeof *g->checked);
+    memset(m->uniform.at, 0, sizeof *m->uniform.at);
+    m->uniform.count = 1;
     u->k = k;
     u->g = g;
     u->value = m->uniform.at;
+    u->index = g->checked; /* nobody asks for that any more */
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
-    for (i = 0; i < PTX__CLASS_LANE; i++) u->skip[i] = s, s += blocks;
+    for (level = 0; level < PTX__CLASS_LANE; level++)
+        for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
+    u->together = s, s += k->marked.count;
+    u->count = 0;
     u->work = s;
-    for (i = 0; i < PTX__CLASS_LANE * blocks; i++) u->skip[0][i] = (uint32_t)(i % blocks);
-    for (i = 0; i + 1 < k->asserted.count; i += 2)
-        u->value[ptx__slot(g, k->asserted.at[i])].asserted = (uint8_t)(k->asserted.at[i + 1] + 1);
     return 1;
+}
+
+/* What is known of a register: nothing is of one that is not needed. */
+static ptx__uniform *ptx__uniform_of(const ptx__uniformity *u, uint32_t word) {
+    return &u->value[u->index[ptx__slot(u->g, word)]];
 }
 
 static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *depth) {
@@ -7771,8 +7781,9 @@ static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *dept
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) >= PTX__CLASSES) return;
     slot = ptx__slot(u->g, word);
-    if (u->value[slot].needed) return;
-    u->value[slot].needed = 1;
+    if (u->index[slot]) return;
+    u->index[slot] = (uint32_t)u->k->m->uniform.count++;
+    memset(&u->value[u->index[slot]], 0, sizeof *u->value);
     u->work[(*depth)++] = slot;
 }
 static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
@@ -7789,15 +7800,17 @@ static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
     uint32_t b, i, s, set, depth = 0;
+    size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || form->who))
-                ptx__mark_register(u, ins->guard, &depth);
-            if (ins->kind == PTX__I_PLAIN
-                && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
+            const int plain = ins->kind == PTX__I_PLAIN;
+            if (plain && !form->who) continue;
+            if (plain) u->together[u->count++] = i;
+            if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
+            if (plain && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w))
                     if (form->who == PTX__WHO_BLOCK || PTX__TAG(*w) != PTX__W_32)
@@ -7811,6 +7824,9 @@ static void ptx__mark_needed(ptx__uniformity *u) {
                 ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
         }
     }
+    for (a = 0; a + 1 < k->asserted.count; a += 2)
+        ptx__uniform_of(u, k->asserted.at[a])->asserted = (uint8_t)(k->asserted.at[a + 1] + 1);
+    u->value[0].asserted = 0;
 }
 
 /* The class of what is the same in each row of `threads` threads. */
@@ -7843,9 +7859,8 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 
 /* A register as instruction i of block b reads it. */
 static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
-    const uint32_t slot = ptx__slot(u->g, word);
-    ptx__uniform x = u->value[slot];
-    if (u->g->sets[slot]) u->value[slot].read = 1;
+    ptx__uniform *of = ptx__uniform_of(u, word), x = *of;
+    of->read = 1;
     if (x.last_set > u->g->block[b].first && x.last_set <= i)
         x.class_ = x.last_class, x.root = x.last_root;
     else if (x.level > u->level[b] && x.level > x.class_)
@@ -7856,7 +7871,7 @@ static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, 
 
 /* The operand at w of instruction i, in block b. */
 static ptx__uniform ptx__operand_class(const ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
-    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
     uint32_t word = memory ? w[1] : *w;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -7970,7 +7985,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
 static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
-    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
+    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
     memset(x, 0, sizeof x);
     r.root = i + 1;
@@ -8014,11 +8029,15 @@ static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b)
     }
     for (; w < end; w++) {
         ptx__uniform *x;
+        int variable, read;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        x = &u->value[ptx__slot(u->g, *w)];
-        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= x->read;
-        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b], again |= x->read;
-        if (!u->g->sets[ptx__slot(u->g, *w)]) x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
+        x = ptx__uniform_of(u, *w);
+        if (x == u->value) continue;
+        variable = u->g->sets[ptx__slot(u->g, *w)] != 0;
+        read = variable && x->read;
+        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
+        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b], again |= read;
+        if (!variable) x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
         else if (!ins->guard)
             x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
         else if (made.class_ > x->last_class) /* behind a guard it may be what it was before */
@@ -8111,7 +8130,7 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
         for (i = 0; i < u->k->m->sets.count; i++) { /* rather than more rounds: all variables differ */
             uint32_t at = u->k->m->sets.at[i].instruction;
-            ptx__uniform *x = &u->value[ptx__slot(u->g, u->k->words.at[u->k->ins.at[at].words])];
+            ptx__uniform *x = ptx__uniform_of(u, u->k->words.at[u->k->ins.at[at].words]);
             x->class_ = PTX__CLASS_LANE;
             if (!x->root) x->root = at + 1;
         }
@@ -8227,17 +8246,16 @@ static ptx_code (*const ptx__uniformity_checks[])(const ptx__uniformity *u, uint
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
-    uint32_t b, i, s;
+    uint32_t b = 0, n;
     size_t c;
     if (!(k->seen & PTX__SEEN_TOGETHER)) return PTX_E_NONE;
     if (!ptx__make_uniformity(k, g, &u)) return k->m->error.code;
     ptx__find_uniformity(&u);
-    for (b = 0; b < g->blocks; b++)
-        for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
-            if (k->ins.at[i].kind != PTX__I_PLAIN || !ptx__form_of(k, &k->ins.at[i])->who) continue;
-            for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
-                if (ptx__uniformity_checks[c](&u, i, b)) return k->m->error.code;
-        }
+    for (n = 0; n < u.count; n++) {
+        while (g->block[b].end <= u.together[n]) b++;
+        for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
+            if (ptx__uniformity_checks[c](&u, u.together[n], b)) return k->m->error.code;
+    }
     return PTX_E_NONE;
 }
 
