@@ -15,12 +15,10 @@
        ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
        ptx_val a = ptx_param(k, "a", PTX_F32);
        ptx_val n = ptx_param(k, "n", PTX_U32);
-       ptx_val block = ptx_ctaid_x(k);
-       ptx_val threads = ptx_ntid_x(k);
-       ptx_val i = ptx_mad(k, block, threads, ptx_tid_x(k));
+       ptx_val i = ptx_global_x(k);
        ptx_if(k, ptx_setp(k, PTX_LT, i, n));
-           ptx_val xi = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, x, i, 4), 0));
-           ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, 4), 0);
+           ptx_val xi = ptx_ld_elem(k, PTX_F32, x, i);
+           ptx_mem yi = ptx_elem(k, PTX_F32, y, i);
            ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xi, ptx_ld(k, PTX_F32, yi)));
        ptx_end(k);
        ptx_ret(k);
@@ -54,6 +52,10 @@
           shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
           PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
           ptx_ptr(p, PTX_GLOBAL) says what it is.
+   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) is p[i], ptx_st_elem(k, PTX_F32, p, i, x) sets it, and
+          ptx_elem(k, PTX_F32, p, i) is it as a memory operand. A field of a C struct, particle.mass:
+          ptx_ld_field(k, PTX_F32, p, particle, mass) and ptx_st_field(k, PTX_F32, p, particle, mass, x); its
+          address is ptx_field(p, particle, mass).
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
           has.
@@ -102,7 +104,7 @@
           all may follow the call. Recursion is refused.
    PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
           arguments.
-   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases: no case runs into the next. ptx_brx() is the bare jump through a table.
    VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
           unreachable code, no loop without a way out; constant offsets out of the range of an array or
@@ -162,6 +164,16 @@ extern "C" {
 #endif
 
 #define PTXGEN_VERSION "0.1"
+
+/* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
+   conversion in a macro, which is in the caller's file. */
+#ifdef __cplusplus
+#define PTX_ZERO {}
+#define PTX__CAST(type, value) static_cast<type>(value)
+#else
+#define PTX_ZERO {0}
+#define PTX__CAST(type, value) ((type)(value))
+#endif
 
 /* ---- [ERRORS] ---------------------------------------------------------------------------------------------
 
@@ -345,9 +357,9 @@ typedef struct ptx_kernel ptx_kernel;
 
 /* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
-#define PTX_SM(number) ((ptx_target)(number))
-#define PTX_SM_A(number) ((ptx_target)(number) | 0x1000u)
-#define PTX_SM_F(number) ((ptx_target)(number) | 0x2000u)
+#define PTX_SM(number) PTX__CAST(ptx_target, number)
+#define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
+#define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
 /* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
    */
@@ -388,6 +400,8 @@ typedef struct ptx_launch {
     uint32_t cooperative;       /* 1: only where all blocks are resident at once */
     uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: the launch does not say */
 } ptx_launch;
+/* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -416,9 +430,9 @@ typedef struct ptx_operation {
    MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families, arithmetic
    (which carry bit 62) and memory (bit 63), so that one is never taken for the other. The texts and the first
    .version and target of a modifier stand in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
-#define PTX__A(bit) ((ptx_mods)1 << 62 | (ptx_mods)1 << (bit))
-#define PTX__M(bit) ((ptx_mods)1 << 63 | (ptx_mods)1 << (bit))
-#define PTX__FAMILY ((ptx_mods)3 << 62)
+#define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
+#define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
+#define PTX__FAMILY (UINT64_C(3) << 62)
 
 #define PTX_EQ PTX__A(0) /* comparisons: setp, set */
 #define PTX_NE PTX__A(1)
@@ -605,7 +619,7 @@ typedef struct ptx_operation {
 #define PTX__MULTIMEM_ST (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
 
 /* Sets of types, one bit each. */
-#define PTX__T(type) ((uint64_t)1 << PTX_##type)
+#define PTX__T(type) (UINT64_C(1) << PTX_##type)
 #define PTX__I16 (PTX__T(U16) | PTX__T(S16))
 #define PTX__I32 (PTX__T(U32) | PTX__T(S32))
 #define PTX__I64 (PTX__T(U64) | PTX__T(S64))
@@ -2056,6 +2070,8 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
 /* A log of ptxas or the driver, each "line N" in it followed by the caller's place: returns the length
    without the NUL, writes at most capacity - 1 characters and a NUL. */
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity);
+/* Changes what texts show besides code (see ptx_module_desc.comments); returns what it was. */
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
@@ -2408,6 +2424,23 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 #define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes);
+/* Element `index` of an array of that type, p[index]: as a memory operand, read, written. */
+#define ptx_elem(k, type, p, index) ptx_elem_((k), PTX__AT, (type), (p), (index))
+#define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
+#define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
+/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size.
+   In an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+#define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
+#define ptx_ld_field(k, type, p, type_name, member)                                                          \
+    ptx_ld(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)))
+#define ptx_st_field(k, type, p, type_name, member, value)                                                   \
+    ptx_st(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)),  \
+           value)
+#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, NULL)->member)
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
 /* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
 #define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
@@ -2420,16 +2453,48 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
+#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
+#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_ntid_x(k) ptx_sreg(k, PTX_NTID_X)
+#define ptx_ntid_y(k) ptx_sreg(k, PTX_NTID_Y)
+#define ptx_ntid_z(k) ptx_sreg(k, PTX_NTID_Z)
 #define ptx_ctaid_x(k) ptx_sreg(k, PTX_CTAID_X)
 #define ptx_ctaid_y(k) ptx_sreg(k, PTX_CTAID_Y)
 #define ptx_ctaid_z(k) ptx_sreg(k, PTX_CTAID_Z)
 #define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
-#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
-#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
+#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
+#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
+#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
+#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
+#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
+#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
+#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
+#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
+#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
+#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
+#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
+#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
+#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
+#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
+#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
+#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
+#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
+#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
+#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
+#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
+#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
+#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
+#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
+#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
+#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
+/* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
+#define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
+#define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
+#define ptx_global_z(k) ptx_global_((k), PTX__AT, 2)
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension);
 
 /* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
    warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
@@ -3206,6 +3271,16 @@ PTXGEN_API const char *ptx_type_name(ptx_type type) {
     return ptx__is_type((unsigned)type) ? ptx__fact((unsigned)type)->name : "?";
 }
 
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
+    ptx_launch launch;
+    uint64_t blocks = block ? threads / block + (threads % block != 0) : 0;
+    memset(&launch, 0, sizeof launch);
+    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
+    launch.block[0] = block;
+    launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+    return launch;
+}
+
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
@@ -3459,6 +3534,66 @@ static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
+}
+
+/* Room for the longest list of types. */
+typedef struct ptx__list {
+    char s[400];
+} ptx__list;
+
+/* "u32, s32 or f32" */
+static ptx__list ptx__types_text(uint64_t set) {
+    ptx__list list;
+    size_t n = 0;
+    unsigned type;
+    list.s[0] = 0;
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1)
+            n += (size_t)snprintf(list.s + n, sizeof list.s - n, "%s%s",
+                                  !n               ? ""
+                                  : set >> type > 1 ? ", "
+                                                    : " or ",
+                                  ptx__fact(type)->name);
+    return list;
+}
+
+/* Whether ptx_cvt goes from and to the type: one number of its own. */
+static int ptx__is_number(unsigned type) {
+    const ptx__type_fact *f = ptx__fact(type);
+    return type == PTX_F16 || type == PTX_BF16 || f->kind == 'f'
+           || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
+}
+
+/* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
+static ptx__list ptx__cure(ptx_val v, unsigned type) {
+    static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
+                                         PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
+    const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
+    ptx__list text;
+    char name[16];
+    size_t i;
+    text.s[0] = 0;
+    for (i = 0; want->name[i] && i < sizeof name - 1; i++)
+        name[i] = (char)(want->name[i] >= 'a' ? want->name[i] - 'a' + 'A' : want->name[i]);
+    name[i] = 0;
+    if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
+        for (i = 0; i < sizeof immediates && immediates[i] != type; i++) {}
+        if (i < sizeof immediates && v.type != type)
+            snprintf(text.s, sizeof text.s, ": write ptx_%s(number)", want->name);
+    } else if (v.kind == PTX__REG && type == PTX_PRED && have->bits > 1)
+        snprintf(text.s, sizeof text.s, ": compare it, ptx_setp(k, PTX_NE, x, zero)");
+    else if (v.kind == PTX__REG && v.type == PTX_PRED && want->bits > 1)
+        snprintf(text.s, sizeof text.s, ": ptx_selp(k, one, zero, p) makes a number of it");
+    else if (v.kind == PTX__REG && v.type != type) {
+        int number = ptx__is_number(type) && ptx__is_number(v.type);
+        int bits = want->bits && want->bits == have->bits;
+        if (number)
+            snprintf(text.s, sizeof text.s, ": ptx_cvt(k, PTX_%s, x) converts it%s%s%s", name,
+                     bits ? ", ptx_as(x, PTX_" : "", bits ? name : "", bits ? ") reads the same bits" : "");
+        else if (bits)
+            snprintf(text.s, sizeof text.s, ": ptx_as(x, PTX_%s) reads the same bits", name);
+    }
+    return text;
 }
 
 /* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
@@ -3755,12 +3890,24 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
-    if (!closest && row->src)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
-                  ptx__fact(type)->name);
-    else if (!closest)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
-    else {
+    if (!closest) {
+        uint64_t types = 0, sources = 0;
+        const ptx__row *any = row;
+        for (; any < ptx__rows + PTX__ROW_COUNT && any->op == op; any++) {
+            types |= any->types;
+            if (!any->types || any->types >> type & 1) sources |= any->src;
+        }
+        if (sources)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
+                      ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
+                      ptx__types_text(sources).s);
+        else if (!types)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
+                      ptx__fact(type)->name);
+        else
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
+                      ptx__fact(type)->name, ptx__types_text(types).s);
+    } else {
         const ptx_mods other_mods = asked & ~closest->allow;
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
@@ -4237,8 +4384,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         snprintf(what, sizeof what, "operand %u", index);
         ptx__mine(k, site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", index, name, ptx__describe(v),
-              want->name, where);
+    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
+              want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
@@ -5182,7 +5329,10 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     }
     if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0
         || strcmp(name, "vprintf") == 0) { /* CUDA's own */
-        ptx_fail(m, PTX_E_NAME, site, "'%.60s' is not a name", name ? name : "(null)");
+        ptx_fail(m, PTX_E_NAME, site,
+                 "'%.60s' is not a name: 1 to 255 letters, digits and _, the first no digit; _, WARP_SZ and "
+                 "vprintf are taken",
+                 name ? name : "(null)");
         return 0;
     }
     return ptx__keep(m, name, n);
@@ -5452,7 +5602,10 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     if (!ptx__ready(k)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
-        ptx__fail(k, PTX_E_TYPE, site, "a parameter cannot have type %s", ptx_type_name(type));
+        ptx__fail(k, PTX_E_TYPE, site,
+                  bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
+                        : "a parameter cannot have type %s",
+                  ptx_type_name(type));
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
@@ -5719,8 +5872,8 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     if (v->kind == PTX__NOTHING)
         ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
     else
-        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s", what, want->name,
-                  ptx__describe(*v));
+        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
+                  ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
@@ -5882,8 +6035,8 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
         if (v[i].kind == PTX__IMM_FLOAT)
-            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
-                      ptx_type_name(type));
+            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s: write ptx_imm(number)", i + 2,
+                      ptx__describe(v[i]), ptx_type_name(type));
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
@@ -6003,8 +6156,9 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
     if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s: ptx_cvt",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name);
+        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
+                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
+                  ptx__cure(index, address.type).s);
         return ptx__none();
     }
     if (wide) { /* the same sign as the index, so that it extends as its type says */
@@ -6076,6 +6230,18 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
+    if (ptx__ready(k) && !ptx_type_bytes(type))
+        ptx__fail(k, PTX_E_TYPE, site, "elements of type %s have no size in memory", ptx_type_name(type));
+    return ptx_at(ptx_ptr_add_(k, site, p, index, ptx_type_bytes(type)), 0);
+}
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes) {
+    if (ptx__ready(k) && ptx_type_bytes(type) != bytes)
+        ptx__fail(k, PTX_E_TYPE, site, "the field has %lu bytes, %s has %lu", (unsigned long)bytes,
+                  ptx_type_name(type), (unsigned long)ptx_type_bytes(type));
+    return ptx_at(field, 0);
+}
+
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
     const ptx__special_fact *special;
@@ -6090,6 +6256,14 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
+}
+
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
+    const unsigned d = (unsigned)dimension % 3;
+    ptx_val block = ptx_sreg_(k, site, (ptx_special)(PTX_CTAID_X + d));
+    ptx_val threads = ptx_sreg_(k, site, (ptx_special)(PTX_NTID_X + d));
+    ptx_val thread = ptx_sreg_(k, site, (ptx_special)(PTX_TID_X + d));
+    return ptx_op3_(k, site, PTX_MAD, 0, block, threads, thread);
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
@@ -6821,7 +6995,8 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     if (!ptx__ready(k)) return;
     if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred", ptx__describe(p));
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
+                  ptx__cure(p, PTX_PRED).s);
         return;
     }
     if (!ptx__mine(k, site, p, "the condition")) return;
@@ -7731,17 +7906,19 @@ typedef struct ptx__uniformity {
     ptx__uniform *value;             /* of needed registers; the first is of none */
     uint32_t *index;                 /* slot -> where in value; 0: not needed */
     uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
+    uint32_t *raised, pass;          /* block -> the pass that raised its level last; this pass */
     uint32_t *condition;             /* block -> the class of its branch's condition so far */
     uint32_t *condition_root;        /* and where that begins to differ */
     uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
     uint32_t *together, count;       /* the instructions for threads together */
     uint32_t *work;                  /* a stack of slots */
+    uint32_t effort;                 /* steps that are left to ptx__limit_level */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 4 * blocks + words, level, b;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
     uint32_t *s;
     int ok;
     m->uniform.count = m->spread.count = 0;
@@ -7760,6 +7937,9 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->index = g->checked; /* nobody asks for that any more */
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
+    u->raised = s, s += blocks;
+    u->pass = 0;
+    u->effort = 16 * (uint32_t)(k->ins.count < 1u << 20 ? k->ins.count : 1u << 20) + 65536;
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
@@ -7772,7 +7952,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
 }
 
 /* What is known of a register: nothing is of one that is not needed. */
-static ptx__uniform *ptx__uniform_of(const ptx__uniformity *u, uint32_t word) {
+static ptx__uniform *ptx__uniform_of(ptx__uniformity *u, uint32_t word) {
     return &u->value[u->index[ptx__slot(u->g, word)]];
 }
 
@@ -7857,20 +8037,46 @@ static uint8_t ptx__low_zeros(uint64_t n) {
     return zeros;
 }
 
+/* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
+   each may set the variable for itself. In very long kernels it gives up. */
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+    const ptx__graph *g = u->g;
+    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    if (u->effort < g->blocks) return;
+    u->effort -= g->blocks;
+    x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    memset(g->mark, 0, g->blocks * sizeof *g->mark);
+    for (;; from = g->stack[--depth]) {
+        for (e = g->first_predecessor[from]; e < g->first_predecessor[from + 1]; e++) {
+            if (g->mark[g->predecessor[e]]) continue;
+            g->mark[g->predecessor[e]] = 1;
+            g->stack[depth++] = g->predecessor[e];
+        }
+        if (!depth) break;
+    }
+    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+        if (g->mark[by] && u->level[by] > x->level)
+            x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    }
+}
+
 /* A register as instruction i of block b reads it. */
-static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
-    ptx__uniform *of = ptx__uniform_of(u, word), x = *of;
+static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
+    const uint32_t slot = ptx__slot(u->g, word);
+    ptx__uniform *of = &u->value[u->index[slot]], x = *of;
+    const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
     of->read = 1;
-    if (x.last_set > u->g->block[b].first && x.last_set <= i)
-        x.class_ = x.last_class, x.root = x.last_root;
-    else if (x.level > u->level[b] && x.level > x.class_)
-        x.class_ = x.level, x.root = x.branch;
+    if (is_last) x.class_ = x.last_class, x.root = x.last_root;
+    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
+        ptx__limit_level(u, slot, b, &x);
+    if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
     return x;
 }
 
 /* The operand at w of instruction i, in block b. */
-static ptx__uniform ptx__operand_class(const ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
+static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
     ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
     uint32_t word = memory ? w[1] : *w;
@@ -7982,7 +8188,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
 }
 
 /* The result of instruction i in block b. */
-static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
+static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
     ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
@@ -8002,7 +8208,7 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
     if (form->result == PTX__RESULT_LANE_OF) { /* the value of one lane, where all ask for the same */
-        r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : PTX__CLASS_WARP;
+        r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
@@ -8016,7 +8222,7 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
 }
 
 /* The classes of what instruction i of block b writes: whether a variable has changed that was read before. */
-static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
     ptx__uniform made;
@@ -8036,8 +8242,10 @@ static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b)
         variable = u->g->sets[ptx__slot(u->g, *w)] != 0;
         read = variable && x->read;
         if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
-        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b], again |= read;
-        if (!variable) x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
+        if (u->raised[b] == u->pass || u->level[b] > x->level) again |= read;
+        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b];
+        if (!variable)
+            x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
         else if (!ins->guard)
             x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
         else if (made.class_ > x->last_class) /* behind a guard it may be what it was before */
@@ -8054,7 +8262,7 @@ static uint32_t ptx__lowest_bit(uint32_t bits) {
 }
 
 /* The next needed instruction from i on; ins.count behind the last. */
-static uint32_t ptx__next_needed(const ptx__uniformity *u, uint32_t i) {
+static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     uint32_t word = i / 32, bits = u->needed[word] & 0xffffffffu << i % 32;
     while (!bits) bits = u->needed[++word];
     return 32 * word + ptx__lowest_bit(bits);
@@ -8088,6 +8296,7 @@ static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) 
                 for (below = 0; below < level; below++)
                     if (u->skip[below][n] == n) u->skip[below][n] = g->post_idom[n];
                 if (u->level[n] < level) u->level[n] = level, u->branch[n] = g->block[from].end;
+                u->raised[n] = u->pass;
                 before |= n <= from;
                 stack[depth++] = n;
             }
@@ -8111,6 +8320,7 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
 static int ptx__propagate(ptx__uniformity *u) {
     uint32_t b, i = ptx__next_needed(u, 0);
     int again = 0;
+    u->pass++;
     for (b = 0; b < u->g->blocks; b++) {
         for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) again |= ptx__update_classes(u, i, b);
         again |= ptx__propagate_divergence(u, b);
@@ -8150,7 +8360,7 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, si
 }
 
 /* An instruction for threads together that some of them may not reach: by its own guard, or by a branch. */
-static ptx_code ptx__check_convergence(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
     static const char *const together[] = {"all threads of the cluster", "all threads of the block",
                                            "all threads of a warpgroup", "all threads of a warp"};
     static const char *const assert_[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
@@ -8179,7 +8389,7 @@ static ptx_code ptx__check_convergence(const ptx__uniformity *u, uint32_t i, uin
 }
 
 /* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
-static ptx_code ptx__check_barrier(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
@@ -8204,7 +8414,7 @@ static ptx_code ptx__check_barrier(const ptx__uniformity *u, uint32_t i, uint32_
 }
 
 /* What is for a whole warp or warpgroup needs a block that has one. */
-static ptx_code ptx__check_block_size(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
     const uint32_t threads = ptx__most_threads(k), want = form->who == PTX__WHO_GROUP ? 128 : 32;
@@ -8217,7 +8427,7 @@ static ptx_code ptx__check_block_size(const ptx__uniformity *u, uint32_t i, uint
 }
 
 /* The descriptors and the predicate of wgmma are one for the warpgroup. What was loaded may be the same. */
-static ptx_code ptx__check_descriptors(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_descriptors(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i], *from;
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
@@ -8241,7 +8451,7 @@ static ptx_code ptx__check_descriptors(const ptx__uniformity *u, uint32_t i, uin
 }
 
 /* What is checked of each instruction for threads together. */
-static ptx_code (*const ptx__uniformity_checks[])(const ptx__uniformity *u, uint32_t i, uint32_t b) = {
+static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
     ptx__check_convergence, ptx__check_barrier, ptx__check_block_size, ptx__check_descriptors};
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
@@ -8387,7 +8597,8 @@ static unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
 
 static uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
-    const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect : PTX__EFFECT_NONE;
+    const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect
+                                                      : (unsigned)PTX__EFFECT_NONE;
     const unsigned touches = ptx__touches_set(p, ins);
     const uint32_t open = fact & (PTX__MMA_GROUPS | PTX__MMA_ISSUED), groups = fact & PTX__MMA_GROUPS;
     uint32_t left;
@@ -9684,7 +9895,10 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
             p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
-            if (site) p = ptx__string(ptx__string(p, " // "), site);
+            if (site) { /* from a caller of the functions with _: no character may end the comment */
+                p = ptx__string(p, " // ");
+                for (; *site; site++) *p++ = *site < 32 || *site > 126 ? '?' : *site;
+            }
         }
         *p++ = '\n';
     }
@@ -9696,6 +9910,13 @@ static uint32_t ptx__count_lines(const char *p, const char *end) {
     uint32_t lines = 0;
     for (; p < end; p++) lines += *p == '\n';
     return lines;
+}
+
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
+    uint32_t before = (m->comments ? 1u : 0u) | (m->lines ? 2u : 0u);
+    m->comments = comments & 1u;
+    m->lines = comments >> 1 & 1u;
+    return before;
 }
 
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {

@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 } };        // entry, grid, block; the rest is 0
+       ptx_launch g = ptx_launch_1d(1000, 256);                  // 4 blocks of 256 threads
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);
@@ -48,8 +48,8 @@
           or one of the caller's: ptxcu_desc.context, or the one that is current at ptxcu_open. The caller
           keeps it until ptxcu_close. Each call that reaches the driver pushes the handle's context and pops
           it before it returns, on errors too, so that the calling thread has the same current context as
-          before. Where the handle's context is current already, both are saved: a thread that launches much
-          may make it current itself (ptxcu_get_context).
+          before. If the handle's context is current already, nothing is pushed or popped: a thread that
+          launches much may make it current itself (ptxcu_get_context).
    THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
           Not at the same time: opening or closing a handle and anything else with it; unloading a program
           (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
@@ -67,9 +67,10 @@
    TENSORS  A ptxcu_tensor is address, shape, strides and type, by value, and knows whose memory it lies in.
           Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
-   CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
+   CALLS  An operation of ptxgen_kernels.h on certain tensors: what 0 means in its description stands in that
+          header's manual, under ZERO. Include that header before this one; then
 
-              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
               ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
               ptxcu_workspace_create(cu, &call, stream, &d.workspace);
@@ -278,7 +279,9 @@ typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_s
 
 /* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
    strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
-   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). */
+   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). Pages are dense, each
+   [kv_heads, page_size, head_dim] or [page_size, kv_heads, head_dim] (transpose dimensions 1 and 2 of the
+   pools). Sequences whose caches are allocated apart: ptxcu_kv_cache_wrap_each. */
 typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
@@ -294,18 +297,20 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor q, out;
     ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
     const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included */
+    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included; zero: all are `length` */
     ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
+    uint32_t max_len;            /* the longest length to plan for; 0: `length`, or max_seq */
     uint32_t window;             /* keys that a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
     float soft_cap;              /* 0: none */
+    uint32_t length;             /* of every sequence, known to the host; 0: see lengths */
+    uint32_t unused;             /* 0 */
 } ptxcu_flash_decode_desc;
 
 /* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
 typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v;           /* f32, f16 or bf16 [tokens, kv_heads, head_dim] */
+    ptxcu_tensor k, v; /* f32, f16 or bf16 [tokens, kv_heads, head_dim]; one may be zero: the other alone */
     const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
@@ -344,13 +349,13 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
     ptxcu_tensor x;         /* f32 [columns, k] */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
-    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
+    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; one y only; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
-    float eps;
+    float eps;              /* 0 or more, finite; 0: nothing is added */
     ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
     ptxcu_gemv_matrix more[2];
     uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
@@ -361,9 +366,9 @@ typedef struct ptxcu_gemv_desc {
 typedef struct ptxcu_norm_desc {
     ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
     ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
-    ptxcu_tensor gamma, beta; /* [n], of one type; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; beta with PTXK_NORM_LAYER and gamma only; zero: none */
     uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
-    float eps;
+    float eps;                /* 0 or more, finite; 0: nothing is added */
 } ptxcu_norm_desc;
 
 typedef struct ptxcu_softmax_desc {
@@ -741,6 +746,12 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
    stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* A cache of sequences that are allocated apart: k and v are arrays of `batch` tensors [kv_heads, max_seq,
+   head_dim], all of one shape and with the same strides, which stay the caller's. In the cache they are those
+   of the first sequence, with a stride of 0 to the next. Where one was freed, calls are refused (FREED).
+   Waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                               uint32_t batch, ptxcu_kv_cache *cache);
 /* What create or wrap made. NULL and zero are fine. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #endif
@@ -859,6 +870,10 @@ typedef struct ptxcu__block {
     uint64_t serial; /* 0: no tensor may use it any more */
     uint32_t pins;   /* results under way that use it */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
+    /* Of a table of addresses (ptxcu_kv_cache_wrap_each): copies of the tensors that it points to, allocated.
+       A result that holds the table holds their memory too. */
+    ptxcu_tensor *part;
+    uint32_t parts;
     /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
     const ptxcu_program *zero_for;
     uint64_t zero_at, zero_bytes;
@@ -901,7 +916,7 @@ struct ptxcu {
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
-    uint32_t cleaned;   /* the cache folder was rid of what killed processes have left */
+    uint32_t cleaned;   /* files that killed processes left in the cache folder were removed */
     ptx_alloc_fn alloc;
     void *alloc_user;
     /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
@@ -1164,7 +1179,7 @@ static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
 #elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
 #define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
 #else
-#define PTXCU__OPEN_FLAGS 0 /* a link can only be the user's or root's own: see ptxcu__folder_fault */
+#define PTXCU__OPEN_FLAGS 0 /* only the user and root can have put a link into a folder that is not sticky */
 #endif
 
 typedef struct ptxcu__file {
@@ -1172,7 +1187,7 @@ typedef struct ptxcu__file {
     uint64_t bytes, modified;
 } ptxcu__file;
 
-/* Open a file for reading that can be trusted. 0: there is none. */
+/* Open a file for reading. 0: there is none, or it cannot be trusted. */
 static int ptxcu__file_open(const char *name, ptxcu__file *f) {
     struct stat s;
     f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
@@ -1187,7 +1202,7 @@ static int ptxcu__file_open(const char *name, ptxcu__file *f) {
     return 0;
 }
 
-/* Make a file that was not there. */
+/* Create a file for writing, for this user alone. 0: it cannot be, or the name exists. */
 static int ptxcu__file_create(const char *name, ptxcu__file *f) {
     f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
     return f->id >= 0;
@@ -1229,7 +1244,7 @@ static const char *ptxcu__folder_fault(const char *folder, int *missing) {
     return NULL;
 }
 
-/* For a name that nobody has thought of. That it is new is seen to when the file is made. */
+/* Random bits for the name of a file. ptxcu__file_create refuses a name that is there already. */
 static uint64_t ptxcu__random(void) {
     uint64_t r = 0;
     ptxcu__file f;
@@ -1617,8 +1632,10 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
-        for (i = 0; i < cu->block_count; i++)
+        for (i = 0; i < cu->block_count; i++) {
             if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
+            ptxcu__release(cu, cu->blocks[i].part, cu->blocks[i].parts * sizeof(ptxcu_tensor));
+        }
         ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
         ptxcu__leave(cu, pushed, PTXCU_E_NONE);
         ptxcu__release_context(cu);
@@ -1838,7 +1855,7 @@ static ptxcu_code ptxcu__dense(ptxcu *cu, const char *function, uint32_t type, u
     uint64_t elements = 1;
     uint32_t i, size = type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)type) : 0;
     if (!size)
-        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be one of whole bytes", function,
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, not a ptx_type of whole bytes", function,
                            ptx_type_name((ptx_type)type));
     if (rank < 1 || rank > PTXCU_RANK_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: rank is %u, must be 1 to %d", function, (unsigned)rank,
@@ -1888,6 +1905,22 @@ static ptxcu_code ptxcu__block_new(ptxcu *cu, uint64_t address, uint64_t bytes, 
     }
     ptxcu__unlock(&cu->tables);
     return b ? PTXCU_E_NONE : ptxcu__memory(cu, sizeof *b);
+}
+
+/* The first of a block's parts that was freed, or UINT32_MAX. With tables held. */
+static uint32_t ptxcu__freed_part(const ptxcu *cu, const ptxcu__block *b) {
+    uint32_t i;
+    for (i = 0; i < b->parts; i++) {
+        const ptxcu_tensor *t = &b->part[i];
+        if (t->block >= cu->block_count || cu->blocks[t->block].serial != t->serial) return i;
+    }
+    return UINT32_MAX;
+}
+
+static ptxcu_code ptxcu__part_fail(ptxcu *cu, const char *function, const char *name, uint32_t part,
+                                   uint32_t parts) {
+    return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s: %c of sequence %u was freed", function, name,
+                       part < parts / 2 ? 'k' : 'v', (unsigned)(part % (parts / 2)));
 }
 
 /* Whether a tensor can be used, and its block. */
@@ -2032,6 +2065,8 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
    slot stays until that has worked. */
 static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
+    ptxcu_tensor *part = NULL;
+    size_t bytes = 0;
     ptxcu_code code = PTXCU_E_NONE;
     memset(&b, 0, sizeof b);
     ptxcu__lock(&cu->tables);
@@ -2039,8 +2074,15 @@ static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
     ptxcu__unlock(&cu->tables);
     code = ptxcu_free(cu, b);
     ptxcu__lock(&cu->tables);
-    if (code == PTXCU_E_NONE) cu->blocks[index].kind = PTXCU__FREE;
+    if (code == PTXCU_E_NONE) {
+        part = cu->blocks[index].part;
+        bytes = cu->blocks[index].parts * sizeof *part;
+        cu->blocks[index].part = NULL;
+        cu->blocks[index].parts = 0;
+        cu->blocks[index].kind = PTXCU__FREE;
+    }
     ptxcu__unlock(&cu->tables);
+    ptxcu__release(cu, part, bytes);
     return code;
 }
 
@@ -2736,7 +2778,12 @@ static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
 
 static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     ptxcu_code code;
-    const char *text = ptx_text(m, NULL);
+    const char *text;
+    uint32_t comments = ptx_show_comments(m, 0);
+    /* The CPU driver shows them in its findings; a GPU's gets the text that the caller asked for. */
+    ptx_show_comments(m, comments | (cu->info.is_cpu_driver ? 1u : 0u));
+    text = ptx_text(m, NULL);
+    ptx_show_comments(m, comments);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
@@ -3362,8 +3409,8 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* A call that can be made now. With pin 1 its blocks are held until ptxcu__unpin. */
 static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, gone = UINT32_MAX;
-    int cleared;
+    uint32_t i, j, gone = UINT32_MAX, part = UINT32_MAX, parts = 0;
+    int cleared, hold;
     if (!call) return ptxcu__null(cu, function, "call");
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
@@ -3373,15 +3420,28 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     ptxcu__lock(&cu->tables);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
-        uint32_t b = call->tensor[i].block;
-        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) gone = i;
+        uint32_t b = call->tensor[i].block, freed;
+        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) {
+            gone = i;
+            part = UINT32_MAX;
+        } else if ((freed = ptxcu__freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
+            gone = i;
+            part = freed;
+            parts = cu->blocks[b].parts;
+        }
     }
-    for (i = 0; pin && !cleared && gone == UINT32_MAX && i < call->tensors; i++)
-        if (call->workspace >= call->plan.workspace_bytes) cu->blocks[call->tensor[i].block].pins++;
+    hold = pin && !cleared && gone == UINT32_MAX && call->workspace >= call->plan.workspace_bytes;
+    for (i = 0; hold && i < call->tensors; i++) {
+        ptxcu__block *b = &cu->blocks[call->tensor[i].block];
+        b->pins++;
+        for (j = 0; j < b->parts; j++) cu->blocks[b->part[j].block].pins++;
+    }
     ptxcu__unlock(&cu->tables);
     if (cleared)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
                            call->name);
+    if (part != UINT32_MAX)
+        return ptxcu__part_fail(cu, call->name, call->tensor[gone].name, part, parts);
     if (gone != UINT32_MAX)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name, call->tensor[gone].name);
     if (call->workspace < call->plan.workspace_bytes)
@@ -3587,19 +3647,30 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
+/* Let go of part `part` of a block, or of the block itself (UINT32_MAX). */
+static ptxcu_code ptxcu__unpin_one(ptxcu *cu, uint32_t block, uint32_t part) {
+    ptxcu__block *b;
+    int last;
+    ptxcu__lock(&cu->tables);
+    if (part != UINT32_MAX) block = cu->blocks[block].part[part].block;
+    b = &cu->blocks[block];
+    last = --b->pins == 0 && b->serial == 0;
+    ptxcu__unlock(&cu->tables);
+    return last ? ptxcu__block_free(cu, block) : PTXCU_E_NONE;
+}
+
 /* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
 static ptxcu_code ptxcu__unpin(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
     ptxcu_code code = PTXCU_E_NONE, one;
-    uint32_t i;
+    uint32_t i, j, parts;
     for (i = 0; i < count; i++) {
-        ptxcu__block *b;
-        int last;
         ptxcu__lock(&cu->tables);
-        b = &cu->blocks[blocks[i]];
-        last = --b->pins == 0 && b->serial == 0;
+        parts = cu->blocks[blocks[i]].parts; /* they stay while the block is held */
         ptxcu__unlock(&cu->tables);
-        one = last ? ptxcu__block_free(cu, blocks[i]) : PTXCU_E_NONE;
-        if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+        for (j = 0; j <= parts; j++) {
+            one = ptxcu__unpin_one(cu, blocks[i], j < parts ? j : UINT32_MAX);
+            if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+        }
     }
     return code;
 }
@@ -3770,6 +3841,9 @@ typedef struct ptxcu__check {
     ptxk_message why; /* of the plan or the check that refuses */
     const ptxcu_tensor *seen[PTXCU_CALL_TENSORS];
     uint32_t flags[PTXCU_CALL_TENSORS];
+    /* Of a cache of sequences that are allocated apart: where k and v are among the tensors (v behind k), and
+       the block that knows the others. 0 sequences: there is none. */
+    uint32_t k_at, sequences, addresses_block;
 } ptxcu__check;
 
 static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *name, const void *desc,
@@ -3884,6 +3958,29 @@ static ptxk__span ptxcu__memory_of(const ptxcu_tensor *t, uint32_t flags) {
     return s;
 }
 
+/* The memory of tensor i of a check: of k and v of a cache, that of one sequence. With tables held. */
+static ptxk__span ptxcu__memory_seen(const ptxcu__check *c, uint32_t i, uint32_t sequence) {
+    ptxk__span s = ptxcu__memory_of(c->seen[i], c->flags[i]);
+    const ptxcu__block *b = &c->cu->blocks[c->addresses_block];
+    if (c->sequences && i - c->k_at < 2 && b->parts == 2 * c->sequences)
+        s.at = b->part[(i - c->k_at) * c->sequences + sequence].address;
+    return s;
+}
+
+/* Whether tensor i, which is written, shares memory with j in another way than by being the same. */
+static int ptxcu__overlap(const ptxcu__check *c, uint32_t i, uint32_t j) {
+    int i_each = c->sequences && i - c->k_at < 2, j_each = c->sequences && j - c->k_at < 2;
+    uint32_t m, n;
+    if (i_each && j_each) return 0; /* looked at when the cache was made */
+    for (m = 0; m < (i_each ? c->sequences : 1); m++)
+        for (n = 0; n < (j_each ? c->sequences : 1); n++) {
+            ptxk__span a = ptxcu__memory_seen(c, i, m), b = ptxcu__memory_seen(c, j, n);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            if (c->seen[i]->type != c->seen[j]->type || !ptxk__span_same(&a, &b)) return 1;
+        }
+    return 0;
+}
+
 /* Nothing that is written is read, or written as something else; the workspace counts as written. */
 static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     uint32_t i, j;
@@ -3893,13 +3990,13 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     }
     for (i = 0; i < c->call->tensors; i++)
         for (j = 0; j < c->call->tensors; j++) {
-            ptxk__span a, b;
+            int overlap;
             if (i == j || !(c->flags[i] & PTXCU__WRITTEN) || (j < i && (c->flags[j] & PTXCU__WRITTEN)))
                 continue;
-            a = ptxcu__memory_of(c->seen[i], c->flags[i]);
-            b = ptxcu__memory_of(c->seen[j], c->flags[j]);
-            if (!ptxk__span_meet(&a, &b)) continue;
-            if (c->seen[i]->type == c->seen[j]->type && ptxk__span_same(&a, &b)) continue;
+            ptxcu__lock(&c->cu->tables);
+            overlap = ptxcu__overlap(c, i, j);
+            ptxcu__unlock(&c->cu->tables);
+            if (!overlap) continue;
             c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s, which is written, overlaps %s", c->name,
                                   c->call->tensor[i].name, c->call->tensor[j].name);
             memset(c->call, 0, sizeof *c->call);
@@ -3966,14 +4063,60 @@ static void ptxcu__want_workspace(ptxcu__check *c, const ptxcu_tensor *t) {
 
 /* -- KV caches -- */
 
+/* [kv_heads, max_seq, head_dim] as [batch, ...] with a stride of 0. */
+static ptxcu_tensor ptxcu__in_batch(const ptxcu_tensor *t, uint32_t batch) {
+    ptxcu_tensor four = *t;
+    uint32_t i;
+    for (i = 3; i > 0; i--) four.shape[i] = t->shape[i - 1], four.stride[i] = t->stride[i - 1];
+    four.shape[0] = batch;
+    four.stride[0] = 0;
+    four.rank = 4;
+    four.view = 1;
+    return four;
+}
+
+/* made->addresses, from made->k and made->v or, if there are any, from the parts: k of all sequences, then v.
+   They become the table's. */
+static ptxcu_code ptxcu__cache_addresses(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+                                         ptxcu_kv_cache *made) {
+    const ptxcu_tensor *k = &made->k, *v = &made->v;
+    uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
+    size_t bytes;
+    ptxcu_code code;
+    shape[0] = 2;
+    shape[1] = batch;
+    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses);
+    if (code != PTXCU_E_NONE) return code;
+    bytes = ptxcu_tensor_bytes(&made->addresses);
+    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
+    if (bytes && !addresses) {
+        code = ptxcu__memory(cu, bytes);
+    } else {
+        for (i = 0; i < batch; i++) {
+            addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
+            addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+        }
+        code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
+        ptxcu__release(cu, addresses, bytes);
+    }
+    if (code != PTXCU_E_NONE) {
+        ptxcu_tensor_free(cu, &made->addresses);
+        return code;
+    }
+    ptxcu__lock(&cu->tables);
+    cu->blocks[made->addresses.block].part = part;
+    cu->blocks[made->addresses.block].parts = part ? (uint32_t)(2 * batch) : 0;
+    ptxcu__unlock(&cu->tables);
+    return PTXCU_E_NONE;
+}
+
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
     static const char *const name = "ptxcu_kv_cache_wrap";
     ptxcu_kv_cache made;
     ptxcu__check c;
     ptxcu_call unused;
-    uint64_t shape[2], i, batch, *addresses;
-    size_t bytes;
+    uint32_t i;
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
     code = ptxcu__check_begin(&c, cu, name, cache, &unused);
@@ -3994,7 +4137,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
                              name, ptxcu__shape_text(4, k->stride).s);
     for (i = 0; c.code == PTXCU_E_NONE && i < 4; i++)
-        if (ptxcu__step(k, (uint32_t)i) != ptxcu__step(v, (uint32_t)i))
+        if (ptxcu__step(k, i) != ptxcu__step(v, i))
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: k has strides %s, v has %s; they must be the same",
                                  name, ptxcu__shape_text(4, k->stride).s, ptxcu__shape_text(4, v->stride).s);
     code = ptxcu__check_end(&c);
@@ -4007,27 +4150,65 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
         *cache = made;
         return PTXCU_E_NONE;
     }
-    batch = k->shape[0];
-    shape[0] = 2;
-    shape[1] = batch;
-    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made.addresses);
+    code = ptxcu__cache_addresses(cu, k->shape[0], NULL, &made);
+    if (code == PTXCU_E_NONE) *cache = made;
+    return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                               uint32_t batch, ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap_each", *const dims = "kv_heads, max_seq, head_dim";
+    ptxcu_kv_cache made;
+    ptxcu__check c;
+    ptxcu_call unused;
+    ptxcu_tensor *part;
+    ptxcu_code code;
+    ptxk__span a, b;
+    char which[32], other[32];
+    uint32_t i, j, parts = 2 * batch;
+    size_t bytes = ptxcu_bytes(2 * sizeof *part, batch);
+    if (cache) memset(cache, 0, sizeof *cache);
+    code = ptxcu__check_begin(&c, cu, name, cache, &unused);
     if (code != PTXCU_E_NONE) return code;
-    bytes = ptxcu_tensor_bytes(&made.addresses);
-    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
-    if (bytes && !addresses) {
-        code = ptxcu__memory(cu, bytes);
-    } else {
-        for (i = 0; i < batch; i++) {
-            addresses[i] = k->address + i * k->stride[0] * ptx_type_bytes((ptx_type)k->type);
-            addresses[batch + i] = v->address + i * v->stride[0] * ptx_type_bytes((ptx_type)v->type);
+    if (!k || !v) return ptxcu__null(cu, name, k ? "v" : "k");
+    if (!batch || batch > UINT32_MAX / 2)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: batch is %u, must be 1 to %u", name, (unsigned)batch,
+                           (unsigned)(UINT32_MAX / 2));
+    part = (ptxcu_tensor *)cu->alloc(cu->alloc_user, NULL, 0, bytes);
+    if (!part) return ptxcu__memory(cu, bytes);
+    memcpy(part, k, bytes / 2);
+    memcpy(part + batch, v, bytes / 2);
+    for (i = 0; i < parts && c.code == PTXCU_E_NONE; i++) {
+        const ptxcu_tensor *t = &part[i];
+        snprintf(which, sizeof which, "%c[%u]", i < batch ? 'k' : 'v', (unsigned)(i % batch));
+        unused.tensors = 0;
+        ptxcu__want(&c, which, t, PTXCU__ROWS, i ? PTXCU__OF(part->type & 63) : PTXCU__OF_KV, 16, dims, 3,
+                    i ? part->shape[0] : PTXCU__ANY, i ? part->shape[1] : PTXCU__ANY,
+                    i ? part->shape[2] : PTXCU__ANY, 0);
+        for (j = 0; j < 3 && c.code == PTXCU_E_NONE; j++)
+            if (ptxcu__step(t, j) != ptxcu__step(part, j))
+                c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                     "%s: %s has strides %s, k[0] has %s; they must be the same", name, which,
+                                     ptxcu__shape_text(3, t->stride).s, ptxcu__shape_text(3, part->stride).s);
+        if (c.code == PTXCU_E_NONE) b = ptxcu__memory_of(t, PTXCU__ROWS);
+        for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
+            a = ptxcu__memory_of(&part[j], PTXCU__ROWS);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
         }
-        code = ptxcu_tensor_write(cu, &made.addresses, addresses, bytes, NULL);
-        ptxcu__release(cu, addresses, bytes);
+    }
+    code = c.code;
+    if (code == PTXCU_E_NONE) {
+        memset(&made, 0, sizeof made);
+        made.k = ptxcu__in_batch(part, batch);
+        made.v = ptxcu__in_batch(part + batch, batch);
+        code = ptxcu__cache_addresses(cu, batch, part, &made);
     }
     if (code == PTXCU_E_NONE)
         *cache = made;
     else
-        ptxcu_tensor_free(cu, &made.addresses);
+        ptxcu__release(cu, part, bytes);
     return code;
 }
 
@@ -4071,30 +4252,92 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     return code;
 }
 
-/* Both tensors of a cache, and what says where its sequences lie. */
-static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t flags, uint64_t batch,
-                              uint64_t kv_heads, uint64_t head_dim) {
-    int paged;
+/* Both tensors of a cache, each with flags of its own, and what says where its sequences lie. */
+static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t k_flags,
+                              uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t head_dim) {
+    const ptxcu_tensor *k, *v;
+    ptxcu__block *b;
+    uint32_t i, freed, parts;
+    int paged, same = 1;
     if (c->code != PTXCU_E_NONE) return;
     if (!cache) {
         c->code = ptxcu__null(c->cu, c->name, "cache");
         return;
     }
+    k = &cache->k;
+    v = &cache->v;
     paged = cache->blocks.owner != NULL;
     ptxcu__want_flag(c, "cache->owns", cache->owns, 1);
     ptxcu__want_flag(c, "cache->unused", cache->unused, 0);
-    ptxcu__want(c, "cache->k", &cache->k, flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
+    c->k_at = c->call->tensors;
+    ptxcu__want(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
                 paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
-    ptxcu__want(c, "cache->v", &cache->v, flags | PTXCU__ROWS, PTXCU__OF(cache->k.type), 16,
+    ptxcu__want(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__OF(k->type & 63), 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                cache->k.shape[0], cache->k.shape[1], cache->k.shape[2], head_dim);
-    if (paged)
+                k->shape[0], k->shape[1], k->shape[2], head_dim);
+    for (i = 0; i < 4 && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__step(k, i) != ptxcu__step(v, i))
+            c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                                  "%s: cache->v has strides %s, cache->k has %s; they must be the same",
+                                  c->name, ptxcu__shape_text(4, v->stride).s,
+                                  ptxcu__shape_text(4, k->stride).s);
+    if (paged) {
         ptxcu__want(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
                     "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
-    else
-        ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
-                    2, 2, cache->k.shape[0], 0, 0);
+        return;
+    }
+    ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
+                2, 2, k->shape[0], 0, 0);
+    if (c->code != PTXCU_E_NONE) return;
+    ptxcu__lock(&c->cu->tables);
+    b = &c->cu->blocks[cache->addresses.block];
+    freed = ptxcu__freed_part(c->cu, b);
+    parts = b->parts;
+    if (parts) { /* allocated apart: the first stands for the others */
+        ptxcu_tensor first = ptxcu__in_batch(b->part, parts / 2);
+        same = first.shape[0] == k->shape[0] && first.shape[2] == k->shape[2] && first.type == k->type
+               && first.address == k->address && b->part[parts / 2].address == v->address;
+        for (i = 0; i < 4; i++) same = same && ptxcu__step(&first, i) == ptxcu__step(k, i);
+        c->sequences = parts / 2;
+        c->addresses_block = cache->addresses.block;
+    }
+    ptxcu__unlock(&c->cu->tables);
+    if (freed != UINT32_MAX)
+        c->code = ptxcu__part_fail(c->cu, c->name, "cache->addresses", freed, parts);
+    else if (!same)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
+                              "fields were changed",
+                              c->name);
+}
+
+/* How the pages of a cache are laid out: 1 if the kernels take them so; *rows: [page_size, kv_heads]. */
+static int ptxcu__pages(const ptxcu_tensor *pool, int *rows) {
+    ptxcu_tensor t = *pool;
+    *rows = 0;
+    if (ptxcu__is_dense(&t)) return 1;
+    t.shape[1] = pool->shape[2], t.stride[1] = pool->stride[2];
+    t.shape[2] = pool->shape[1], t.stride[2] = pool->stride[1];
+    *rows = 1;
+    return ptxcu__is_dense(&t);
+}
+
+/* Positions of a cache for each sequence, `most` at most with pages, and the layout of these. */
+static uint64_t ptxcu__cache_rows(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t most,
+                                  int *page_rows) {
+    uint64_t rows = cache->k.shape[2];
+    *page_rows = 0;
+    if (!cache->blocks.owner) return rows;
+    if (!ptxcu__pages(&cache->k, page_rows) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
+        || rows > most)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: cache->k has shape %s and strides %s; pages must be dense, [kv_heads, "
+                              "page_size, head_dim] or [page_size, kv_heads, head_dim], and max_pages * "
+                              "page_size at most %u",
+                              c->name, ptxcu__shape_text(4, cache->k.shape).s,
+                              ptxcu__shape_text(4, cache->k.stride).s, (unsigned)most);
+    return rows;
 }
 
 /* -- flash_decode -- */
@@ -4119,12 +4362,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
-    uint32_t given;
+    uint32_t given, written;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
     q = ptxcu__with_queries(&x->q);
     out = ptxcu__with_queries(&x->out);
     k = ptxcu__with_queries(&x->k);
@@ -4132,9 +4376,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     given = x->k.owner || x->v.owner; /* one without the other is a fault */
     ptxcu__want(&c, "q", &q, PTXCU__DENSE, PTXCU__OF_KV, 16, dims, 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY,
                 PTXCU__ANY);
-    ptxcu__want_cache(&c, x->cache, given ? PTXCU__WRITTEN : 0, q.shape[0], PTXCU__ANY, q.shape[3]);
-    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0,
-                0);
+    written = given ? PTXCU__WRITTEN : 0;
+    ptxcu__want_cache(&c, x->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE | (x->length ? PTXCU__OPTIONAL : 0),
+                PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && x->length && x->lengths.owner)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "flash_decode: lengths is there and length is %u; give one of them",
+                             (unsigned)x->length);
     ptxcu__want(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, dims, 4, q.shape[0],
                 q.shape[1], q.shape[2], q.shape[3]);
     if (given && c.code == PTXCU_E_NONE) {
@@ -4150,15 +4399,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__want_workspace(&c, &x->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = x->cache;
-        int paged = cache->blocks.owner != NULL;
-        uint64_t rows = cache->k.shape[2];
-        if (paged
-            && (!ptxcu__is_dense(&cache->k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
-                || rows > INT32_MAX))
-            c.code =
-                ptxcu__fail(cu, PTXCU_E_SHAPE,
-                            "flash_decode: the pages of cache->k must be dense, and max_pages * page_size "
-                            "below 2^31");
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t rows = ptxcu__cache_rows(&c, cache, INT32_MAX, &page_rows);
+        uint64_t most = x->max_len && x->max_len < rows ? x->max_len : rows;
+        if (c.code == PTXCU_E_NONE && x->length > most)
+            c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_decode: length is %u, must be at most %s, %llu",
+                                 (unsigned)x->length, most < rows ? "max_len" : "max_seq",
+                                 (unsigned long long)most);
         desc.heads = (uint32_t)q.shape[2];
         desc.kv_heads = (uint32_t)cache->k.shape[1];
         desc.head_dim = (uint32_t)q.shape[3];
@@ -4171,10 +4418,11 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         desc.soft_cap = x->soft_cap;
         desc.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         desc.append_type = given ? k.type : 0;
-        desc.flags = x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0;
+        desc.flags = (x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
+                     | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
-        shape.max_len = x->max_len ? x->max_len : shape.max_seq;
+        shape.max_len = x->max_len ? x->max_len : x->length ? x->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
         ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &c.why));
@@ -4193,6 +4441,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_seq = shape.max_seq;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
+        args.length = x->length;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &c.why));
     }
@@ -4208,50 +4457,56 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
     ptxk_kv_scatter_desc desc;
     ptxk_kv_scatter_shape shape;
     ptxk_kv_scatter_args args;
+    const ptxcu_tensor *from; /* k, or v where that is alone */
+    int single;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "kv_scatter", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "k", &x->k, PTXCU__DENSE, PTXCU__OF_KV, 16, "tokens, kv_heads, head_dim", 3, PTXCU__ANY,
-                PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(x->k.type & 63), 16, "tokens, kv_heads, head_dim", 3,
-                x->k.shape[0], x->k.shape[1], x->k.shape[2], 0);
-    ptxcu__want_cache(&c, x->cache, PTXCU__WRITTEN, PTXCU__ANY, x->k.shape[1], x->k.shape[2]);
+    single = !x->k.owner != !x->v.owner;
+    from = x->k.owner ? &x->k : &x->v;
+    ptxcu__want(&c, x->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__OF_KV, 16,
+                "tokens, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+    if (!single)
+        ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(from->type & 63), 16,
+                    "tokens, kv_heads, head_dim", 3, from->shape[0], from->shape[1], from->shape[2], 0);
+    ptxcu__want_cache(&c, x->cache, x->k.owner ? PTXCU__WRITTEN : 0, x->v.owner ? PTXCU__WRITTEN : 0,
+                      PTXCU__ANY, from->shape[1], from->shape[2]);
     ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, x->k.shape[0], 0, 0, 0);
+                "tokens", 1, from->shape[0], 0, 0, 0);
     ptxcu__want(&c, "sequences", &x->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, x->k.shape[0], 0, 0, 0);
+                "tokens", 1, from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = x->cache;
         const ptxcu_tensor *k = &cache->k;
-        int paged = cache->blocks.owner != NULL;
-        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], rows = k->shape[2], last;
-        if (paged
-            && (!ptxcu__is_dense(k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows) || rows > UINT32_MAX))
-            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                                 "kv_scatter: the pages of cache->k must be dense, and "
-                                 "max_pages * page_size below 2^32");
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], last;
+        uint64_t rows = ptxcu__cache_rows(&c, cache, UINT32_MAX, &page_rows);
+        uint64_t k_caches = paged ? k->address : cache->addresses.address;
+        uint64_t v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
         /* What the host names, the host can check; device memory the kernel checks. */
-        last = x->k.shape[0] ? x->k.shape[0] - 1 : 0;
-        if (!x->positions.owner && x->k.shape[0] && last * x->position_step + x->position >= rows)
+        last = from->shape[0] ? from->shape[0] - 1 : 0;
+        if (!x->positions.owner && from->shape[0] && last * x->position_step + x->position >= rows)
             c.code = ptxcu__fail(
                 cu, PTXCU_E_ARGUMENT, "kv_scatter: position is %llu, must be below max_seq, %llu",
                 (unsigned long long)(last * x->position_step + x->position), (unsigned long long)rows);
-        if (!x->sequences.owner && x->k.shape[0] && last * x->sequence_step >= batch)
+        if (!x->sequences.owner && from->shape[0] && last * x->sequence_step >= batch)
             c.code =
                 ptxcu__fail(cu, PTXCU_E_ARGUMENT, "kv_scatter: sequence is %llu, must be below batch, %llu",
                             (unsigned long long)(last * x->sequence_step), (unsigned long long)batch);
-        desc.kv_heads = (uint32_t)x->k.shape[1];
-        desc.head_dim = (uint32_t)x->k.shape[2];
-        desc.source_type = x->k.type;
+        desc.kv_heads = (uint32_t)from->shape[1];
+        desc.head_dim = (uint32_t)from->shape[2];
+        desc.source_type = from->type;
         desc.cache_type = k->type;
         desc.page_size = paged ? (uint32_t)k->shape[2] : 0;
-        shape.tokens = (uint32_t)x->k.shape[0];
+        desc.flags = (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0)
+                     | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
+        shape.tokens = (uint32_t)from->shape[0];
         ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &c.why));
-        args.k = x->k.address;
-        args.v = x->v.address;
-        args.k_caches = paged ? k->address : cache->addresses.address;
-        args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
+        args.k = from->address;
+        args.v = single ? 0 : x->v.address;
+        args.k_caches = from == &x->k ? k_caches : v_caches;
+        args.v_caches = single ? 0 : v_caches;
         args.sequences = x->sequences.address;
         args.positions = x->positions.address;
         args.block_table = cache->blocks.address;

@@ -8,8 +8,10 @@
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16};                 // what is 0 is the default
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8 : 0};
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
+       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -43,6 +45,10 @@
           attention, else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision,
           pairs, method: the first of their list. eps: 0, as it says.
 
+   EPS    of the norms, in args, is a number like any other, of NORM, GEMV and DECODER alike: 0 adds nothing,
+          and no default stands in for it (models name theirs, mostly 1e-5 or 1e-6). With 0 a row of zeros
+          stays zeros, and one whose mean square is below f32's normal numbers, 1.2e-38, is not exact.
+
    FLASH_DECODE  out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:], g = h *
           kv_heads / heads, over the keys i that query t of sequence b sees; s(x) = soft_cap * tanh(x /
           soft_cap), or x. 1 to 8 queries: the last tokens of the sequence, query t at position p =
@@ -60,7 +66,13 @@
                          and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
+                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
+                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
+     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk,
+                         2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by
+                         (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is. Beside
+                         double, 100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200
      traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
                          once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
                          heads fill the machine. Where they do not, chunks are as small as gives each
@@ -81,6 +93,7 @@
      no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
                          heads that a block has found it for; nothing is read or appended there
      length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
+     score past f32      infinite, of the sign that it has
      score -inf          that key has weight 0; when all are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
      score NaN           NaN in that head's output
@@ -122,7 +135,9 @@
      score NaN           NaN in that query's output and lse; unseen scores do not matter
      weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
                          that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head
+     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
+                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
+                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
      out in f16          what passes its range becomes infinite
      cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
                          than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
@@ -136,7 +151,8 @@
           strided; and, where K has more than one slice, their sum. Integer products are exact, sums are f32
           in a fixed order: the same bits in every run. W is read once.
      several matrices    second and third: up to three over one x in the same launches, each with its own
-                         format (all quantised, or all plain), rows, bias and y: Q, K and V.
+                         format (all quantised, or all plain), rows, bias and y: Q, K and V. A residual goes
+                         with one y only, of one matrix or of SwiGLU
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; g and u each with the
                          norm's factor and its bias
      k                   a multiple of 256, of 32 (Q4_0, Q8_0), of 8 (plain); of the largest of these
@@ -157,7 +173,8 @@
    NORM   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
           sqrt(mean (x - mean)^2 + eps) + beta, for each row x[t,:]; with PTXK_NORM_RESIDUAL x[t,:] +=
           residual[t,:] first, which is written, and normalised as written. f32 arithmetic in a fixed order.
-          A row stays in registers to 16384 elements; longer ones are read again.
+          A row stays in registers to 16384 elements; longer ones are read again. gamma may be absent; beta
+          goes with PTXK_NORM_LAYER and gamma only.
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (layer: beta)
      y may be x or, with a residual, that where the types are equal; nothing else may overlap.
@@ -190,6 +207,7 @@
           the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
           at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
@@ -448,7 +466,7 @@ typedef struct ptxk_gemv_args {
     uint64_t y;         /* output_type [columns, n] */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned */
     uint32_t n, k;      /* as in the shape */
-    float eps;          /* of the norm: 0 or more, finite */
+    float eps;          /* of the norm: 0 or more, finite; 0: nothing is added */
     uint32_t reserved;  /* 0 */
     uint64_t bias;      /* f32 [n]; ignored without PTXK_GEMV_BIAS */
     ptxk_gemv_more more[2]; /* of the second and third matrix; SwiGLU: y is not used */
@@ -477,7 +495,7 @@ typedef struct ptxk_norm_args {
     uint64_t y;           /* y_type [rows, n] */
     uint64_t gamma, beta; /* weight_type [n]; ignored with _PLAIN, without _BETA */
     uint32_t rows;        /* as in the shape */
-    float eps;            /* 0 or more, finite */
+    float eps;            /* 0 or more, finite; 0: nothing is added */
 } ptxk_norm_args;
 
 typedef struct ptxk_softmax_desc {
@@ -675,7 +693,7 @@ typedef struct ptxk_decoder_args {
     uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
     float temperature;       /* 0: the largest logit, the lowest token of equal ones */
     float top_p;             /* 0 or 1: all */
-    float eps;               /* of the norms */
+    float eps;               /* of the norms: 0 or more, finite; 0: nothing is added */
     uint32_t reserved;       /* 0 */
     uint32_t end_tokens[PTXK_DECODER_ENDS]; /* each of them ends a sequence, and is written */
 } ptxk_decoder_args;
@@ -1534,7 +1552,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_ and "
+                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
                             "_PAGE_ROWS",
                             d->flags);
     if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
@@ -2490,11 +2508,12 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->matrices = format[2] ? 3 : format[1] || d->flags & PTXK_GEMV_SWIGLU ? 2 : 1;
     f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %s, must be 0 with PTXK_GEMV_SWIGLU",
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
                             ptxk__name_of(format[2]).s);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs", d->flags,
+                            "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
@@ -2828,10 +2847,16 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7 || (d->flags & PTXK_NORM_BETA && (d->flags & PTXK_NORM_PLAIN || !d->kind)))
+    if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _PLAIN or (layer) _BETA",
-                            d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+    if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
+    if (d->flags & PTXK_NORM_BETA && d->flags & PTXK_NORM_PLAIN)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
+                            "(PTXK_NORM_PLAIN)");
     widest = ptxk__widest(d->x_type, d->y_type);
     *f = ptxk__row_form(d->n,
                         widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
@@ -3365,6 +3390,16 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
                             "_Q4_K, _Q5_K, _Q6_K",
                             d->formats);
+    for (i = 0; i < 3; i++) {
+        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
+        uint32_t j, fits = 0;
+        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
+            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
+        if (!fits)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
+                                i == 2 ? "heads * head_dim" : name[i], columns, d->formats);
+    }
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -5247,14 +5282,18 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
 }
 
 /* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. The second term of
-   f16 is 2^12 times what the first leaves, at most 2^3: as much more of the range below. */
+   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
+   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
+   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
+   at most 2^3: as much more of the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n,
-             i, e, h, j, pass, count, vecs, steps = (f->d + 15) / 16, term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], words[8][3][4], back[2], most, up, size[8], to,
+    int32_t goal = f->type == PTX_F16 ? 14 : -9;
+    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+             steps = (f->d + 15) / 16, term_bytes;
+    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
@@ -5280,16 +5319,22 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
         size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
         size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32(goal ? 254 : 253)); /* `up` must not be 0 */
-        up = ptx_sub(k, ptx_u32(254 + goal), size[n]);
+        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
-            x[n][e] = ptx_mul(k, x[n][e], up);
+            p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
+            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            x[n][e] = ptx_mul(k, x[n][e], up);
+            here = ptx_abs(k, x[n][e]);
+            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
+            p = ptx_and(k, p, here);
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, x[n], words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
@@ -5300,7 +5345,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
                 x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
             }
         }
-        size[n] = ptx_sub(k, size[n], ptx_u32(goal));
+        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
+                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
@@ -5953,7 +5999,8 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     fits = ptx_setp(k, PTX_LT, page, last);
     *there = ptx_and(k, *there, fits);
     position = ptx_rem(k, position, ptx_u32(f->page_size));
-    row = ptxk__page_row(k, f->kv_heads, f->page_size, f->flags & PTXK_SCATTER_PAGE_ROWS, page, head, position);
+    row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
+                         position);
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 

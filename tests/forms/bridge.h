@@ -51,6 +51,16 @@ static bool roughly(const form *p, const uint64_t *v, uint64_t have, uint64_t wa
     return fabs(h - r) <= fabs(r) * ldexp(1, -17);
 }
 
+/* rsqrt.approx.f64 is refined: one ulp, subnormals too. */
+static bool one_ulp(const form *p, const uint64_t *v, uint64_t have, uint64_t want) {
+    (void)p, (void)want;
+    double r = (double)(1 / sqrtl((long double)double_of(&F64, v[0])));
+    if (isnan(r)) return get(&F64, have).kind == NAN_;
+    uint64_t bits;
+    memcpy(&bits, &r, 8);
+    return isinf(r) ? have == bits : have - bits + 1 <= 2;
+}
+
 static uint64_t eval_never(const form *p, const uint64_t *v) {
     (void)p;
     return ~v[0];
@@ -80,7 +90,7 @@ static void bridge_forms(void) {
         form *p = add_form("g:g", eval_never, "%s D, A;", rough[k]);
         p->op = k > 0;
         p->flags = k != 1 ? FTZ : 0;
-        p->good = roughly;
+        p->good = k == 1 ? one_ulp : roughly;
     }
     for (int i = 0; i < 8; i++) /* to an integer: .sat says what is so anyway */
         for (int mode = 0; mode < 4; mode++)

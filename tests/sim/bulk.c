@@ -134,9 +134,10 @@ static bool overlaps(const uint8_t *a, uint64_t n, const uint8_t *b, uint64_t m)
 }
 
 static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x, bool write, bool source) {
+    char place[SIM_LINE_TEXT];
     sim_report_at(w, i, write ? "async-write" : "async-read", lane,
-                  "%s the %s of the copy at line %u, which nothing has waited for",
-                  write ? "writes" : "reads", source ? "source" : "destination", x->ins->line);
+                  "%s the %s of the copy at %s, which nothing has waited for", write ? "writes" : "reads",
+                  source ? "source" : "destination", sim_line_text(w->kernel->module, x->ins->line, place));
 }
 
 /* The quick question before sim_copy_touch: is any copy about these bytes at all? */
@@ -176,9 +177,25 @@ static void check_against_pending(const sim_copy *n) {
     }
 }
 
+/* The issuing thread is the one that accesses shared memory: it has to know of the accesses before. */
+static void check_order(const sim_copy *x) {
+    sim_warp *w = x->warp;
+    uint64_t at[SIM_LANES];
+    if (!w->launch->races || !x->bytes) return;
+    if (x->from && !x->read) {
+        at[x->lane] = x->from->shared_lo + x->src_offset;
+        sim_race_access(w, x->ins, 1u << x->lane, at, x->from, NULL, x->bytes, REC_ASYNC, false);
+    }
+    if (x->to) {
+        at[x->lane] = x->to->shared_lo + x->dst_offset;
+        sim_race_access(w, x->ins, 1u << x->lane, at, x->to, NULL, x->bytes, REC_WRITE | REC_ASYNC, false);
+    }
+}
+
 static void issue(sim_cluster *c, sim_copy *x) {
     sim_counts *counts = &x->warp->worker->counts;
     check_against_pending(x);
+    check_order(x);
     if (x->to && x->to->operands && x->bytes)
         sim_operands_write(x->warp, x->ins, x->lane, x->to, x->dst_offset, x->bytes);
     counts->c.async_copies++;

@@ -279,7 +279,10 @@ void sim_place_calls(sim_lower *lw)
                 x->placed = p;
             }
     }
-    lw->call_slots = sim_temporary(lw, 4 * call_registers(lw));
+    uint32_t passed = call_registers(lw);
+    lw->call_slots = sim_temporary(lw, 4 * passed);
+    lw->call_preds = k->preds;
+    k->preds += passed;
     if (!k->has_calls && !k->uses_stack) return;
     k->stack_pointer = sim_temporary(lw, 2);
     k->frame_pointer = sim_temporary(lw, 2);
@@ -292,6 +295,22 @@ static sim_ins *move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
     i->a = a;
     i->count = (uint8_t)width;
     return i;
+}
+
+static uint32_t elements_of(const sim_symbol *formal) { return formal->vector ? formal->vector : 1u; }
+
+/* Element k of the nth .reg parameter or result, to or from the registers that carry it. */
+static void carry(sim_lower *lw, const sim_symbol *formal, uint32_t n, uint32_t k, uint32_t slot, bool leaves)
+{
+    if (formal->type == T_PRED) {
+        sim_ins *i = sim_emit(lw, sim_pred_logic, F_PLAIN);
+        i->d = leaves ? lw->call_preds + n : slot;
+        i->a = leaves ? slot : lw->call_preds + n;
+        i->op = 4;                                            /* a copy */
+        return;
+    }
+    uint32_t width = width_of((sim_type)formal->type), at = lw->call_slots + 4 * n + k * width;
+    move(lw, leaves ? at : slot, leaves ? slot : at, width);
 }
 
 /* The first code of a function: its .reg parameters arrive. */
@@ -312,11 +331,13 @@ void sim_routine_begin(sim_lower *lw, sim_frame *frame)
     }
     for (const sim_symbol *y = f->params; y; y = y->list_next, n++) {
         if (y->kind != SYM_REG || n >= MAX_REGISTERS_PASSED) continue;
-        uint32_t d = sim_register_slot(lw, y->index), first = lw->note_count, code = k->code_count;
-        move(lw, d, lw->call_slots + 4 * n, width_of((sim_type)y->type));
-        sim_note(lw, d, false, true, y->name);
-        sim_note_end(lw, first);
-        sim_unwritten_statement(lw, first, code);
+        for (uint32_t e = 0; e < elements_of(y); e++) {
+            uint32_t d = sim_register_slot(lw, y->index + e), first = lw->note_count, code = k->code_count;
+            carry(lw, y, n, e, d, false);
+            sim_note(lw, d, false, true, y->name);
+            sim_note_end(lw, first);
+            sim_unwritten_statement(lw, first, code);
+        }
     }
 }
 
@@ -326,9 +347,11 @@ void sim_routine_end(sim_lower *lw, sim_frame *frame)
     uint32_t n = 0;
     for (const sim_symbol *y = frame->function->returns; y; y = y->list_next, n++) {
         if (y->kind != SYM_REG || n >= MAX_REGISTERS_PASSED) continue;
-        uint32_t a = sim_register_slot(lw, y->index);
-        if (lw->s) sim_note(lw, a, false, false, y->name);
-        move(lw, lw->call_slots + 4 * n, a, width_of((sim_type)y->type));
+        for (uint32_t e = 0; e < elements_of(y); e++) {
+            uint32_t a = sim_register_slot(lw, y->index + e);
+            if (lw->s) sim_note(lw, a, y->type == T_PRED, false, y->name);
+            carry(lw, y, n, e, a, true);
+        }
     }
     sim_emit(lw, sim_nop, F_RETURN);
 }
@@ -439,18 +462,46 @@ static const sim_symbol *param_variable(const sim_operand *o)
                                                                                                        : NULL;
 }
 
-/* May this actual stand for this formal? A .param variable of the same size, a register, a constant. */
+static bool same_kind(const sim_symbol *formal, sim_type t)
+{
+    const sim_type_info *a = &sim_types[formal->type], *b = &sim_types[t];
+    bool floats = (a->kind == K_FLOAT) == (b->kind == K_FLOAT);
+    return (a->kind == K_PRED) == (b->kind == K_PRED) && a->bytes == b->bytes
+           && (a->kind == K_BITS || b->kind == K_BITS || floats);
+}
+
+/* May this actual stand for this formal? A .param variable of the same shape, a register, a vector of registers,
+ * a constant. */
 static bool fits(const sim_symbol *formal, const sim_operand *actual, bool result)
 {
-    sim_type t = (sim_type)formal->type;
     const sim_symbol *y = param_variable(actual);
-    if (t == T_PRED) return false;
-    if (y) return formal->kind == SYM_REG ? false : y->size == formal->size;
+    if (formal->type == T_PRED && !result) return false;
+    if (y)
+        return y->size == formal->size && y->is_array == formal->is_array && y->vector == formal->vector
+               && same_kind(formal, (sim_type)y->type) && (formal->kind == SYM_REG || y->align == formal->align);
     if (actual->kind == O_SINK) return result;
     if (formal->kind != SYM_REG && formal->is_array) return false;
+    if (actual->kind == O_VECTOR)
+        return formal->vector == actual->count && same_kind(formal, (sim_type)actual->items[0].type);
+    if (formal->vector) return false;
     if (actual->kind == O_REG)
-        return sim_types[actual->type].bytes == sim_types[t].bytes && actual->type != T_PRED;
+        return sim_types[actual->type].bytes == sim_types[formal->type].bytes
+               && (actual->type == T_PRED) == (formal->type == T_PRED);
     return !result && (actual->kind == O_INT || actual->kind == O_FLOAT);
+}
+
+/* The variable's bytes are the register's. */
+static void transfer_elements(sim_lower *lw, const sim_symbol *formal, uint32_t number, place at, bool leaves)
+{
+    sim_type t = (sim_type)formal->type;
+    uint32_t bytes = sim_types[t].bytes, width = width_of(t);
+    for (uint32_t e = 0; e < elements_of(formal); e++) {
+        uint32_t slot = sim_temporary(lw, width);
+        place of = { at.slot, at.offset + (int64_t)(e * bytes) };
+        if (!leaves) carry(lw, formal, number, e, slot, false);
+        transfer(lw, of, slot, bytes, width == 2, !leaves);
+        if (leaves) carry(lw, formal, number, e, slot, true);
+    }
 }
 
 static void pass_argument(sim_lower *lw, const sim_symbol *formal, const sim_operand *actual, place call,
@@ -460,15 +511,17 @@ static void pass_argument(sim_lower *lw, const sim_symbol *formal, const sim_ope
     const sim_symbol *y = param_variable(actual);
     place from;
     if (y) {
+        if (!variable_place(lw, y, &from)) return;
         call.offset += (int64_t)formal->address;
-        if (variable_place(lw, y, &from)) copy_bytes(lw, from, call, (uint32_t)y->size);
+        if (formal->kind == SYM_REG) transfer_elements(lw, formal, number, from, true);
+        else copy_bytes(lw, from, call, (uint32_t)y->size);
         return;
     }
+    for (uint32_t e = 0; e < elements_of(formal) && formal->kind == SYM_REG; e++)
+        carry(lw, formal, number, e,
+              sim_source_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), true);
+    if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_source_of(lw, actual, 0, t, 0);
-    if (formal->kind == SYM_REG) {
-        move(lw, lw->call_slots + 4 * number, slot, width_of(t));
-        return;
-    }
     call.offset += (int64_t)formal->address;
     transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, true);
 }
@@ -481,15 +534,17 @@ static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_opera
     place to;
     if (actual->kind == O_SINK) return;
     if (y) {
+        if (!variable_place(lw, y, &to)) return;
         call.offset += (int64_t)formal->address;
-        if (variable_place(lw, y, &to)) copy_bytes(lw, call, to, (uint32_t)y->size);
+        if (formal->kind == SYM_REG) transfer_elements(lw, formal, number, to, false);
+        else copy_bytes(lw, call, to, (uint32_t)y->size);
         return;
     }
+    for (uint32_t e = 0; e < elements_of(formal) && formal->kind == SYM_REG; e++)
+        carry(lw, formal, number, e,
+              sim_dest_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), false);
+    if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_dest_of(lw, actual, 0, t, 0);
-    if (formal->kind == SYM_REG) {
-        move(lw, slot, lw->call_slots + 4 * number, width_of(t));
-        return;
-    }
     call.offset += (int64_t)formal->address;
     transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, false);
 }
@@ -620,7 +675,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         sim_mismatch(lw, 0, "an argument differs in kind or size from the formal one");
         return;
     }
-    if (args->count > MAX_REGISTERS_PASSED) {
+    if (args->count > MAX_REGISTERS_PASSED || returns->count > MAX_REGISTERS_PASSED) {
         sim_wrong(lw, "Too many arguments");
         return;
     }

@@ -31,6 +31,7 @@ static bool is_float_op(const sim_statement *s, const char *name)
 static void count_registers(const sim_operand *o, uint32_t *counts)
 {
     if (o->kind == O_REG) counts[o->reg]++;
+    if (o->kind == O_SYMBOL && o->items) count_registers(o->items, counts);
     if (!o->items) return;
     for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++)
         count_registers(&o->items[k], counts);
@@ -70,7 +71,7 @@ static bool disturbs(const sim_statement *s, const sim_statement *mul)
 static const sim_statement *product_of(sim_lower *lw, const sim_statement *s, const sim_operand *o)
 {
     const sim_function *f = lw->frame->function;
-    if (o->kind != O_REG || occurrences(lw, f)[o->reg] != 2) return NULL;
+    if (o->kind != O_REG || o->offset || occurrences(lw, f)[o->reg] != 2) return NULL;
     for (const sim_statement *at = s; !at->labelled && at-- > f->body;) {
         if (at->form->cls == C_CONTROL) return NULL;
         bool mul = is_float_op(at, "mul") && at->operands[0].kind == O_REG && at->operands[0].reg == o->reg;

@@ -328,7 +328,7 @@ static const sim_form forms[] = {
     { "rcp.approx.ftz", "f64", "", "d a", S(21, 20), C_DOUBLE, OP2(rcp_approx_f64, rcp_approx_f64) },
     { "rsqrt.approx", "f64", "", "d a", S(13, 13), C_DOUBLE, OP2(rsqrt_approx_f64, rsqrt_approx_f64) },
     { "rsqrt.approx.ftz", "f64", "", "d a", S(40, 20), C_DOUBLE,
-      OP2(rsqrt_approx_f64, rsqrt_approx_f64) },
+      OP2(rsqrt_approx_ftz_f64, rsqrt_approx_ftz_f64) },
     { "abs", "f64", "", "d a", S(10, 13), C_DOUBLE, OP(abs_f64) },
     { "neg", "f64", "", "d a", S(10, 13), C_DOUBLE, OP(neg_f64) },
     { "min", "f64", "", "d a a", S(10, 13), C_DOUBLE, OP(min_f64) },
@@ -496,7 +496,8 @@ static const sim_form forms[] = {
     { "prmt.rc16", "b32", "", "d a a u", S(20, 20), C_INT, OP(prmt_mode), .imm = 4 },
 
     /* moves and conversions */
-    { "mov", "pred|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64", "", "", S(10, 10), C_MOVE, LOW(mov) },
+    { "mov", "pred", "", "", S(10, 10), C_MOVE, LOW(mov) },
+    { "mov", "b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64", "v2|v4?", "", S(10, 10), C_MOVE, LOW(mov) },
     { "mov", "b128", "", "", S(83, 70), C_MOVE, LOW(mov) },
     { "cvt", "*", "*", "", S(10, 10), C_CONVERT, LOW(cvt) },
     { "cvt.pack.sat", "u16|s16.s32", "", "", S(65, 72), C_CONVERT, LOW(cvt_pack) },
@@ -527,7 +528,7 @@ static const sim_form forms[] = {
     { "prefetch", "", "global? L2::evict_last|L2::evict_normal!", "", S(74, 80), C_MEMORY, LOW(hint) },
     { "prefetchu.L1", "", "", "", S(20, 20), C_MEMORY, LOW(hint) },
     { "applypriority.L2::evict_normal", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
-    { "discard.L2", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
+    { "discard.L2", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 2 },
     { "cp.async.ca", "", "shared|shared::cta! global! L2F? L2::cache_hint?", "", S(70, 80), C_MEMORY,
       LOW(cp_async) },
     { "cp.async.cg", "", "shared|shared::cta! global! L2F? L2::cache_hint?", "", S(70, 80), C_MEMORY,

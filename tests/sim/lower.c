@@ -209,6 +209,87 @@ static uint64_t cut(uint64_t v, sim_type t)
     return bytes >= 8 ? v : v & ((UINT64_C(1) << bytes * 8) - 1);
 }
 
+static uint32_t emit_two(sim_lower *lw, int op, uint32_t a, uint32_t b, uint32_t width)
+{
+    uint32_t d = sim_temporary(lw, width);
+    sim_ins *i = sim_emit(lw, sim_op_handler(op), F_PLAIN);
+    i->a = a;
+    i->b = b;
+    i->d = d;
+    return d;
+}
+
+/* register + constant: the sum has the register's width. */
+static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index, uint32_t slot)
+{
+    const sim_type_info *t = &sim_types[o->type];
+    if (t->kind == K_PRED || t->bytes > 8 || (t->kind == K_FLOAT && lw->s->form->lower != sim_lower_st)) {
+        sim_mismatch(lw, index, "a constant can be added to an integer register only");
+        return slot;
+    }
+    uint32_t width = width_of((sim_type)o->type);
+    slot = emit_two(lw, width == 2 ? OP_add_64 : OP_add_32, slot,
+                    sim_constant(lw, width == 2 ? (uint64_t)o->value : (uint32_t)o->value, width), width);
+    if (t->bytes < 4) slot = emit_two(lw, t->bytes == 1 ? OP_zext_8 : OP_zext_16, slot, 0, 1);
+    return slot;
+}
+
+/* The bytes that `sym[register]` adds to the address of sym: 32 bits, without a sign. */
+uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index)
+{
+    const sim_operand *r = o->items;
+    const sim_type_info *t = &sim_types[r->type];
+    if (t->kind == K_FLOAT || t->kind == K_PRED || t->kind == K_PACKED || t->bytes > 8) {
+        sim_wrong(lw, "Illegal to use symbol '%s' of type .%s as array index. Use integer or bit only.", r->name,
+                  t->name);
+        return sim_constant(lw, 0, 2);
+    }
+    uint32_t slot = sim_source_of(lw, r, index, (sim_type)r->type, 0);
+    const sim_symbol *y = o->symbol;
+    uint32_t element = sim_types[y->type].bytes * (y->vector ? y->vector : 1u);
+    if (t->bytes == 8) slot = emit_two(lw, OP_low_half, slot, 0, 1);
+    slot = emit_two(lw, OP_mul_lo_32, slot, sim_constant(lw, element, 1), 1);
+    return emit_two(lw, OP_zext_64, slot, 0, 2);
+}
+
+uint32_t sim_add_64(sim_lower *lw, uint32_t a, uint32_t b) { return emit_two(lw, OP_add_64, a, b, 2); }
+
+/* The address that an operand names as a value: sym, sym+3, sym[3], sym[register], or a function. */
+uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t)
+{
+    uint64_t address;
+    sim_space space;
+    const sim_symbol *y = o->symbol;
+    while (y->alias) y = y->alias;
+    if (sim_types[t].kind == K_FLOAT || sim_types[t].kind == K_PACKED || sim_types[t].bytes > 8) {
+        sim_mismatch(lw, index, "an address does not fit a .%s", sim_types[t].name);
+        return 0;
+    }
+    if (y->kind == SYM_FUNC) {
+        if (o->offset) sim_wrong(lw, "Cannot take address of function '%s' in arithmetic expressions", y->name);
+        else if (!y->function->has_body && !lw->m->part && !lw->m->error_count)
+            sim_wrong(lw, "Cannot take address of function '%s', which is not defined", y->name);
+        return sim_constant(lw, cut(y->function->address, t), width_of(t));
+    }
+    if (!sim_symbol_address(lw, y, &address, &space)) {
+        sim_mismatch(lw, index, "'%s' has no address", o->name);
+        return 0;
+    }
+    if (!o->offset && y->space == SP_PARAM && !y->is_formal)
+        sim_wrong(lw, "Illegal to take address of parameter '%s'", y->name);
+    if ((!o->offset || o->indexed) && sim_types[t].bytes == 4 && y->space == SP_GLOBAL)
+        sim_wrong(lw, "Program uses 32-bit address of '%s' which is conflicting with .address_size 64", y->name);
+    address += (uint64_t)o->value;
+    if (!o->items && !sim_on_stack(lw, y)) return sim_constant(lw, cut(address, t), width_of(t));
+    uint32_t slot = sim_constant(lw, address, 2);
+    if (sim_on_stack(lw, y)) slot = sim_add_64(lw, slot, lw->k->frame_pointer);
+    if (o->items) slot = sim_add_64(lw, slot, sim_index_offset(lw, o, index));
+    if (sim_types[t].bytes == 8) return slot;
+    slot = emit_two(lw, OP_low_half, slot, 0, 1);
+    return sim_types[t].bytes == 4 ? slot
+                                   : emit_two(lw, sim_types[t].bytes == 1 ? OP_zext_8 : OP_zext_16, slot, 0, 1);
+}
+
 uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
 {
     uint32_t width = width_of(t);
@@ -221,6 +302,7 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
         }
         uint32_t slot = sim_register_slot(lw, o->reg);
         sim_note(lw, slot, false, false, o->name);
+        if (o->offset) slot = add_constant(lw, o, index, slot);
         if (width_of(r) > 1 && width == 1 && sim_types[r].bytes == 8) {
             uint32_t d = sim_temporary(lw, 1);
             sim_ins *i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
@@ -263,6 +345,9 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
             return 0;
         }
         return sim_special_slot(lw, o);
+    case O_SYMBOL:
+        if (o->offset && !o->indexed && o->symbol->kind == SYM_VAR) return sim_address_value(lw, o, index, t);
+        /* fall through */
     default:
         sim_mismatch(lw, index, "expected a .%s register or constant", sim_types[t].name);
         return 0;
@@ -283,7 +368,7 @@ uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_ty
         return 0;
     }
     if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
-    if (o->kind == O_INT || o->kind == O_FLOAT) {
+    if (o->kind == O_INT || o->kind == O_FLOAT || (o->kind == O_REG && o->offset)) {
         sim_wrong(lw, "Result register required for instruction '%s'", lw->full);
         return 0;
     }
@@ -306,7 +391,7 @@ uint32_t sim_dest_pred(sim_lower *lw, const sim_operand *o, uint32_t index)
 uint32_t sim_source_pred(sim_lower *lw, uint32_t index)
 {
     const sim_operand *o = &lw->s->operands[index];
-    if (o->kind == O_REG && o->type == T_PRED) {
+    if (o->kind == O_REG && o->type == T_PRED && !o->offset) {
         sim_note(lw, sim_register_slot(lw, o->reg), true, false, o->name);
         return sim_register_slot(lw, o->reg) | (o->negate ? SIM_PRED_NOT : 0);
     }
@@ -593,6 +678,61 @@ void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
     }
 }
 
+static uint32_t move_source(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t)
+{
+    bool address = o->kind == O_SYMBOL && (o->symbol->kind == SYM_VAR || o->symbol->kind == SYM_FUNC || o->symbol->alias);
+    return address ? sim_address_value(lw, o, index, t) : sim_source_of(lw, o, index, t, 0);
+}
+
+/* What the registers of a vector are: K_BITS when one of them is, K_NONE without any, -1 when they differ. */
+static int vector_kind(const sim_operand *v)
+{
+    int kind = K_NONE;
+    for (uint32_t k = 0; k < v->count; k++) {
+        if (v->items[k].kind != O_REG) continue;
+        int of = sim_types[v->items[k].type].kind;
+        if (of == K_SINT) of = K_UINT;
+        if (kind == K_NONE || of == K_BITS) kind = of;
+        else if (kind != K_BITS && kind != of) return -1;
+    }
+    return kind;
+}
+
+/* mov.v2, mov.v4: element by element, all read before one is written; of one value the others are 0. */
+static void lower_wide_mov(sim_lower *lw, const sim_statement *s, sim_type t)
+{
+    static const sim_operand zero = { .kind = O_INT };
+    const sim_operand *v[2] = { &s->operands[0], &s->operands[1] };
+    uint32_t n = sim_mod(&s->mods, M_v4) ? 4 : 2, bytes = sim_types[t].bytes, list = sim_list_begin(lw, 2 * n);
+    if (v[0]->kind != O_VECTOR) { sim_wrong(lw, "Result vector expected"); return; }
+    if (n * bytes > 16) { sim_mismatch(lw, 0, "a vector has 128 bits or fewer"); return; }
+    for (uint32_t side = 2; side--;) {                        /* the sources first */
+        if (v[side]->kind == O_VECTOR && v[side]->count != n) {
+            sim_wrong(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
+            return;
+        }
+        int kind = v[side]->kind == O_VECTOR ? vector_kind(v[side]) : K_BITS;
+        if (!side && kind == K_NONE) { sim_wrong(lw, "Unable to infer type of vector elements"); return; }
+        if (kind < 0) { sim_wrong(lw, "Incompatible elements of vector expression"); return; }
+        sim_type e = kind != K_BITS || v[side]->kind != O_VECTOR ? t : bytes == 2 ? T_B16 : bytes == 4 ? T_B32 : T_B64;
+        for (uint32_t k = 0; k < n; k++) {
+            const sim_operand *o = v[side]->kind == O_VECTOR ? &v[side]->items[k] : k ? &zero : v[side];
+            sim_type each = o == &zero || o->kind == O_SPECIAL ? (bytes == 2 ? T_B16 : bytes == 4 ? T_B32 : T_B64)
+                            : o->kind == O_REG                 ? e
+                                                               : t;
+            uint32_t slot = UINT32_MAX;
+            if (o->kind == O_SPECIAL && bytes < 4) slot = sim_special_slot(lw, o);
+            else if (side) slot = sim_source_of(lw, o, 1, each, 0);
+            else if (o->kind != O_SINK) slot = sim_dest_of(lw, o, 0, each, 0);
+            lw->k->lists[list + (side ? n : 0) + k] = slot;
+        }
+    }
+    sim_ins *i = sim_emit(lw, sim_vector_mov, F_PLAIN);
+    i->list = list;
+    i->count = i->op = (uint8_t)n;
+    i->b = i->c = bytes;
+}
+
 static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
 {
     const sim_operand *d = &s->operands[0], *a = &s->operands[1];
@@ -609,13 +749,17 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
     }
     sim_type e = each == 1 ? T_B8 : each == 2 ? T_B16 : each == 4 ? T_B32 : T_B64;
     uint32_t list = sim_list_begin(lw, n + 1), at[4];
+    int kind = vector_kind(v);
+    if (kind < 0) {
+        sim_wrong(lw, "Vector with elements of different types are not allowed in mov instruction");
+        return;
+    }
+    if (!pack && kind == K_NONE) {
+        sim_wrong(lw, "Unable to infer type of vector elements");
+        return;
+    }
     for (uint32_t k = 0; k < n; k++) {
         const sim_operand *o = &v->items[k];
-        if (o->kind == O_REG && v->items[0].kind == O_REG
-            && (sim_types[o->type].kind == K_FLOAT) != (sim_types[v->items[0].type].kind == K_FLOAT)) {
-            sim_wrong(lw, "Vector with elements of different types are not allowed in mov instruction");
-            return;
-        }
         if (!pack && o->kind == O_SINK) at[k] = UINT32_MAX;
         else at[k] = pack ? sim_source_of(lw, o, 1, e, 0) : sim_dest_of(lw, o, 0, e, 0);
     }
@@ -634,7 +778,7 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
         lw->k->lists[list] = dest;
         for (uint32_t k = 0; k < n; k++) lw->k->lists[list + 1 + k] = at[k];
     } else {
-        uint32_t source = sim_source(lw, 1, t, 0);
+        uint32_t source = move_source(lw, a, 1, t);
         if (n == 2 && each <= 4 && each >= 2) {
             for (uint32_t k = 0; k < 2; k++) {
                 if (at[k] == UINT32_MAX) continue;
@@ -667,45 +811,15 @@ void sim_lower_mov(sim_lower *lw, const sim_statement *s)
         i->d = p; i->a = q; i->op = 4;
         return;
     }
+    if (sim_mod(&s->mods, M_v2) || sim_mod(&s->mods, M_v4)) { lower_wide_mov(lw, s, t); return; }
     if (d->kind == O_VECTOR || a->kind == O_VECTOR) {
-        if (sim_types[t].kind == K_BITS || sim_mod(&s->mods, M_v2) || sim_mod(&s->mods, M_v4))
-            lower_vector_mov(lw, s, t);
+        if (sim_types[t].kind == K_BITS) lower_vector_mov(lw, s, t);
         else
             sim_mismatch(lw, a->kind == O_VECTOR, "packing and unpacking want a .b type, not .%s",
                          sim_types[t].name);
         return;
     }
-    uint32_t slot;
-    if (a->kind == O_SYMBOL) {
-        uint64_t address;
-        sim_space space;
-        if (sim_types[t].bytes < 4 || sim_types[t].kind == K_FLOAT) {
-            sim_mismatch(lw, 1, "an address does not fit a .%s", sim_types[t].name);
-            return;
-        }
-        const sim_symbol *y = a->symbol;
-        while (y->alias) y = y->alias;
-        if (y->kind == SYM_FUNC) slot = sim_constant(lw, cut(y->function->address, t), width_of(t));
-        else if (sim_symbol_address(lw, y, &address, &space)) {
-            slot = sim_constant(lw, cut(address + (uint64_t)a->value, t), width_of(t));
-            if (sim_on_stack(lw, y)) {
-                sim_ins *i = sim_emit(lw, sim_op_handler(width_of(t) == 2 ? OP_add_64 : OP_add_32), F_PLAIN);
-                i->a = slot;
-                i->b = lw->k->frame_pointer;
-                if (width_of(t) == 1) { /* the low half of the frame pointer */
-                    i->fn = sim_op_handler(OP_low_half);
-                    i->a = i->b;
-                    i->d = sim_temporary(lw, 1);
-                    uint32_t low = i->d;
-                    i = sim_emit(lw, sim_op_handler(OP_add_32), F_PLAIN);
-                    i->a = slot;
-                    i->b = low;
-                }
-                slot = i->d = sim_temporary(lw, width_of(t));
-            }
-        }
-        else { sim_mismatch(lw, 1, "'%s' has no address", a->name); return; }
-    } else slot = sim_source(lw, 1, t, 0);
+    uint32_t slot = move_source(lw, a, 1, t);
     uint32_t dest = sim_dest(lw, 0, t, 0);
     if (t == T_B128) {
         uint32_t list = sim_list_begin(lw, 2);
@@ -938,11 +1052,24 @@ static void place_shared_symbol(sim_lower *lw, sim_symbol *y, uint64_t *at, uint
     if (!dynamic) *at += y->size;
 }
 
+static int by_order(const void *a, const void *b)
+{
+    const sim_function *f = *(sim_function *const *)a, *g = *(sim_function *const *)b;
+    return f->order < g->order ? -1 : f->order > g->order;
+}
+
 static void place_shared(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
     uint64_t at = lw->m->shared_base;
-    uint32_t align = 1;
+    uint32_t align = 1, count = 0;
+    sim_function **with_shared;
+    for (sim_frame *x = lw->frames; x; x = x->next) count += x->function->has_shared;
+    with_shared = sim_alloc(lw->m, (count + 1) * sizeof *with_shared);
+    count = 0;
+    for (sim_frame *x = lw->frames; x; x = x->next)
+        if (x->function->has_shared) with_shared[count++] = x->function;
+    qsort(with_shared, count, sizeof *with_shared, by_order);
     k->shared_base = lw->m->shared_base;
     for (int dynamic = 0; dynamic < 2; dynamic++) {
         if (dynamic) {
@@ -957,8 +1084,8 @@ static void place_shared(sim_lower *lw)
         }
         for (sim_symbol *y = lw->m->variables; y; y = y->list_next)
             place_shared_symbol(lw, y, &at, &align, dynamic);
-        for (sim_function *f = lw->m->with_shared; f; f = f->next_with_shared)
-            for (sim_symbol *y = f->variables; y; y = y->list_next)
+        for (uint32_t n = 0; n < count; n++)
+            for (sim_symbol *y = with_shared[n]->variables; y; y = y->list_next)
                 place_shared_symbol(lw, y, &at, &align, dynamic);
     }
     if (lw->has_dynamic) k->static_shared = (uint32_t)(at - k->shared_base);
@@ -982,18 +1109,28 @@ void sim_lower_abandon(sim_module *m)
     if (!m->lowering) return;
     free(m->lowering->fixups);
     free(m->lowering->notes);
+    free(m->lowering);
     m->lowering = NULL;
+}
+
+/* Gives back what an array that is complete does not need. */
+static void *fit(void *array, uint32_t *capacity, uint32_t count, size_t item)
+{
+    void *p = count && count < *capacity ? realloc(array, count * item) : NULL;
+    if (p) *capacity = count;
+    return p ? p : array;
 }
 
 static void lower_function(sim_module *m, sim_function *f)
 {
-    sim_lower *lw = sim_alloc(m, sizeof *lw);
+    sim_lower *lw = calloc(1, sizeof *lw);
+    if (!lw) { m->out_of_memory = true; longjmp(*m->bail, 1); }
+    m->lowering = lw;
     sim_kernel *k = calloc(1, sizeof *k);
     if (!k) { m->out_of_memory = true; longjmp(*m->bail, 1); }
     k->function = f;
     k->module = m;
     f->kernel = k; /* freed with the module, also when we leave early */
-    m->lowering = lw;
     lw->m = m;
     lw->k = k;
     k->reg_slots = SPECIAL_SLOTS;
@@ -1025,18 +1162,21 @@ static void lower_function(sim_module *m, sim_function *f)
     sim_find_unwritten(lw);
     sim_race_prepare(lw->k);
     sim_barriers_prepare(lw->k);
-    m->lowering = NULL;
+    for (sim_frame *frame = lw->frames; frame; frame = frame->next) frame->function->frame = NULL;
+    sim_lower_abandon(m);
+    k->code = fit(k->code, &k->code_capacity, k->code_count, sizeof *k->code);
+    k->statements = fit(k->statements, &k->statement_capacity, k->code_count, sizeof *k->statements);
+    k->uses = fit(k->uses, &k->use_capacity, k->use_count, sizeof *k->uses);
     k->magic = 0x4b524e4c;
 }
 
-/* Every kernel looks at the shared variables of all functions: through this list, not through all of them. */
+/* A kernel looks at the shared variables of its functions, in the order of the text. */
 static void find_shared(sim_module *m)
 {
-    sim_function **at = &m->with_shared;
+    uint32_t order = 0;
     for (sim_function *f = m->functions; f; f = f->next) {
-        bool has = false;
-        for (const sim_symbol *y = f->variables; y; y = y->list_next) has |= y->space == SP_SHARED;
-        if (has) { *at = f; at = &f->next_with_shared; }
+        f->order = order++;
+        for (const sim_symbol *y = f->variables; y; y = y->list_next) f->has_shared |= y->space == SP_SHARED;
     }
 }
 
@@ -1047,7 +1187,10 @@ static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
     return false;
 }
 
-/* Module variables get device memory: one allocation each, so that bounds are exact. */
+int sim_variable_kind(const sim_symbol *y)
+{ return y->managed ? MEM_HOST : y->space == SP_CONST ? MEM_CONST : MEM_MODULE; }
+
+/* Module variables get device memory, managed ones the host's: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
     uint64_t constants = 0;
@@ -1070,11 +1213,11 @@ static void place_variables(sim_module *m)
                     uint64_t room = UINT64_MAX - constants;
                     if (y->space == SP_CONST) constants += y->size < room ? y->size : room;
                     uint64_t size = y->size ? y->size : 1;
-                    int error = sim_memory_alloc(m->context, size,
-                                                 y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
+                    int error = sim_memory_alloc(m->context, size, sim_variable_kind(y), y->name, &a);
                     if (error) { m->out_of_memory = true; longjmp(*m->bail, 1); }
                     y->address = a->base;
-                    sim_shadow_set(a->shadow, 0, size);       /* module variables start as zero */
+                    a->managed = y->managed;
+                    if (a->shadow) sim_shadow_set(a->shadow, 0, size);       /* variables start as zero */
                     if (y->init) memcpy(a->host, y->init, (size_t)y->size);
                 } else for (sim_reloc *r = y->relocs; r; r = r->next) {
                     sim_symbol *target = NULL;

@@ -113,7 +113,7 @@ typedef struct sim_lower {
     sim_frame *frame, *frames, *pointers;
     const sim_statement *s;
     uint32_t pair_capacity;
-    uint32_t call_slots;               /* registers that carry .reg parameters and results */
+    uint32_t call_slots, call_preds;   /* registers that carry .reg parameters and results */
     sim_placed *shared;
     uint32_t shared_used, local_used, dynamic_offset_patches;
     uint32_t const_capacity, special_capacity, launch_special_capacity, param_capacity, consts_hash[1024];
@@ -124,6 +124,7 @@ typedef struct sim_lower {
     uint32_t fixup_count, fixup_capacity;
     sim_note_entry *notes; uint32_t note_count, note_capacity;
     const sim_function *counted; uint32_t *occurrences; /* contract.c */
+    uint8_t carry;                     /* suspect.c: what set the carry flag in this basic block */
     char full[160];                    /* the instruction's name, for messages */
 } sim_lower;
 
@@ -138,6 +139,9 @@ uint32_t sim_dest(sim_lower *lw, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_pred(sim_lower *lw, const sim_operand *o, uint32_t index);
 uint32_t sim_source_pred(sim_lower *lw, uint32_t index);
+uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index);
+uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t);
+uint32_t sim_add_64(sim_lower *lw, uint32_t a, uint32_t b);
 uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width);
 uint32_t sim_temporary(sim_lower *lw, uint32_t width);
 uint32_t sim_new_pred(sim_lower *lw);

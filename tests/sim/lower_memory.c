@@ -32,22 +32,29 @@ typedef struct address {
     const sim_symbol *symbol;
 } address;
 
+static void settle_address(sim_lower *lw, address *a)
+{
+    if (a->slot != UINT32_MAX) return;
+    a->slot = sim_constant(lw, (uint64_t)a->offset, 2);
+    a->offset = 0;
+}
+
 static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, address *out)
 {
     const sim_operand *o = &lw->s->operands[index];
     memset(out, 0, sizeof *out);
     out->space = space;
-    if (o->kind == O_SYMBOL && o->symbol->kind == SYM_VAR) {   /* array[n] without brackets around it */
-        static const char text[] = "an address in brackets is expected";
-        sim_mismatch(lw, index, text);
+    bool element = o->kind == O_SYMBOL && o->indexed
+                && (lw->s->form->lower == sim_lower_ld || lw->s->form->lower == sim_lower_st);
+    if (!element && o->kind != O_ADDRESS) {
+        sim_mismatch(lw, index, "expected an address in brackets");
         return false;
     }
-    if (o->kind != O_ADDRESS) { sim_mismatch(lw, index, "expected an address"); return false; }
     if (o->count && !sim_mod(&lw->s->mods, M_tensor)) {
         sim_mismatch(lw, index, "an address with coordinates is a tensor copy's");
         return false;
     }
-    const sim_operand *b = &o->items[0];
+    const sim_operand *b = element ? o : &o->items[0];
     out->offset = o->value;
     if (b->kind == O_REG) {
         const sim_type_info *t = &sim_types[b->type];
@@ -57,11 +64,11 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
                       b->name, t->name);
             return false;
         }
-        if (t->bytes != 4 && t->bytes != 8) {
-            sim_mismatch(lw, index, "an address has 32 or 64 bits");
+        if (t->bytes > 8) {
+            sim_mismatch(lw, index, "an address has 64 bits or fewer");
             return false;
         }
-        if (t->bytes == 4 && (space == SP_GENERIC || space == SP_GLOBAL)) {
+        if (t->bytes < 8 && (space == SP_GENERIC || space == SP_GLOBAL)) {
             sim_wrong(lw, "Program uses 32-bit address '%s' which is conflicting with .address_size 64",
                       b->name);
             return false;
@@ -92,7 +99,10 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
         return false;
     }
     sim_space declared = (sim_space)y->space;
-    if (space != declared && !(space == SP_GENERIC && (declared == SP_GLOBAL || declared == SP_CONST))) {
+    bool generic = space == SP_GENERIC && (declared == SP_SHARED || declared == SP_LOCAL),
+         only_generic = generic && !strcmp(lw->s->opcode, "prefetchu"),
+         barrier = declared == SP_GLOBAL && space == SP_GENERIC && !strcmp(lw->s->opcode, "mbarrier");
+    if ((space != declared && !generic && !(space == SP_GENERIC && declared == SP_GLOBAL)) || only_generic || barrier) {
         sim_wrong(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')",
                   lw->full, y->name);
         return false;
@@ -107,7 +117,19 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     out->wide = true;
     out->offset = (int64_t)(at + (uint64_t)out->offset);
     out->slot = UINT32_MAX; /* made by use_address, unless the caller needs no slot */
-    if (sim_on_stack(lw, y)) { out->slot = lw->k->frame_pointer; out->is_static = false; }
+    if (sim_on_stack(lw, y)) out->slot = lw->k->frame_pointer;
+    if (element && o->items) {
+        uint32_t bytes = sim_index_offset(lw, o, index);
+        out->slot = out->slot == UINT32_MAX ? bytes : sim_add_64(lw, out->slot, bytes);
+    }
+    if (generic) {                                            /* the space's address as a generic one */
+        settle_address(lw, out);
+        sim_ins *i = sim_emit(lw, sim_cvta, F_PLAIN);
+        i->a = out->slot;
+        i->space = (uint8_t)where;
+        out->slot = i->d = sim_temporary(lw, 2);
+    }
+    out->is_static = out->slot == UINT32_MAX;
     return true;
 }
 
@@ -118,13 +140,6 @@ static void use_address(sim_lower *lw, address *a, sim_ins *i)
     i->q = a->wide;
     i->space = (uint8_t)a->space;
     (void)lw;
-}
-
-static void settle_address(sim_lower *lw, address *a)
-{
-    if (a->slot != UINT32_MAX) return;
-    a->slot = sim_constant(lw, (uint64_t)a->offset, 2);
-    a->offset = 0;
 }
 
 /* The same for lower_async.c. */
@@ -407,7 +422,14 @@ void sim_lower_hint(sim_lower *lw, const sim_statement *s)
         return;
     if (n == 2 && (s->operands[1].kind != O_INT || s->operands[1].value != 128))
         sim_mismatch(lw, 1, "expected 128");
-    sim_emit(lw, sim_nop, F_PLAIN);
+    if (n == 1) {
+        sim_emit(lw, sim_nop, F_PLAIN);
+        return;
+    }
+    settle_address(lw, &a);
+    sim_ins *i = sim_emit(lw, sim_cache_line, F_MEMORY);
+    use_address(lw, &a, i);
+    i->op = s->form->sub == 2;
 }
 
 void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
@@ -567,13 +589,7 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
                       o->name);
             return;
         }
-        a = sim_constant(lw, at + (uint64_t)o->value, 2);
-        if (sim_on_stack(lw, y)) {
-            sim_ins *i = sim_emit(lw, sim_op_handler(OP_add_64), F_PLAIN);
-            i->a = a;
-            i->b = lw->k->frame_pointer;
-            a = i->d = sim_temporary(lw, 2);
-        }
+        a = sim_address_value(lw, o, 1, T_U64);
     } else a = sim_source(lw, 1, T_U64, 0);
     uint32_t d = sim_dest(lw, 0, T_U64, 0);
     sim_ins *i = sim_emit(lw, sim_cvta, F_PLAIN);
@@ -658,14 +674,14 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
         only(lw, s, "relu satfinite");
     } else if ((d == T_E4M3X2 || d == T_E5M2X2) && (a == T_F32 || a == T_F16X2)) {
         check_rounding(lw, s, "rn", false);
-        sim_gate(lw, "cvt to .e4m3x2", 81, 89);
+        sim_gate(lw, "cvt to .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         only(lw, s, "relu satfinite");
         if (!has(s, M_satfinite)) {
             sim_wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         }
     } else if (d == T_F16X2 && (a == T_E4M3X2 || a == T_E5M2X2)) {
         check_rounding(lw, s, "rn", false);
-        sim_gate(lw, "cvt from .e4m3x2", 81, 89);
+        sim_gate(lw, "cvt from .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         only(lw, s, "relu");
     } else if (!fine) {
         sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");

@@ -6,6 +6,7 @@
  * register: the table `specials`. */
 #include "sim.h"
 #include "lower.h"
+#include <math.h>
 
 typedef struct parser {
     sim_module *m;
@@ -13,6 +14,7 @@ typedef struct parser {
     uint32_t line;
     sim_function *function;
     uint32_t depth;
+    uint8_t linkage;                   /* of the item of the module that is parsed */
     uint64_t dimensions[8];            /* of the array that is declared, */
     uint32_t dimension_count;
     sim_symbol **scope;
@@ -102,6 +104,13 @@ static void skip(parser *s)
     }
 }
 
+/* A name follows that is no constant. */
+static bool at_symbol(parser *s)
+{
+    skip(s);
+    return is_name_start(*s->p) && (strncmp(s->p, "WARP_SZ", 7) || is_name(s->p[7]));
+}
+
 static void skip_line(parser *s) { while (*s->p && *s->p != '\n') s->p++; }
 
 static void syntax(parser *s)
@@ -171,7 +180,7 @@ static sim_type type_directive(parser *s)
     return t;
 }
 
-typedef struct number { bool is_float, single; uint64_t bits; } number;
+typedef struct number { bool is_float, single, by_bits, is_unsigned; uint64_t bits; } number; /* by_bits: 0f..., 0d... */
 
 static int hex(char c)
 {
@@ -183,11 +192,11 @@ static int hex(char c)
 
 static number read_number(parser *s)
 {
-    number n = { false, false, 0 };
+    number n = { 0 };
     const char *p = s->p;
     if (p[0] == '0' && (p[1] == 'f' || p[1] == 'F' || p[1] == 'd' || p[1] == 'D')) {
         int digits = p[1] == 'f' || p[1] == 'F' ? 8 : 16;
-        n.is_float = true;
+        n.is_float = n.by_bits = true;
         for (int k = 0; k < digits; k++) {
             if (hex(p[2 + k]) < 0) syntax(s);
             n.bits = n.bits << 4 | (uint64_t)hex(p[2 + k]);
@@ -223,6 +232,7 @@ static number read_number(parser *s)
         double d = strtod(text, &stop);
         if (stop == text) syntax(s);
         s->p += stop - text;
+        if (isinf(d)) sim_error(s->m, s->line, "Constant overflow");
         n.is_float = true;
         memcpy(&n.bits, &d, 8);
         if (is_name(*s->p)) syntax(s);
@@ -240,9 +250,9 @@ static number read_number(parser *s)
     }
     if (p == first) syntax(s);
     if (overflow) sim_error(s->m, s->line, "Constant overflow");
-    if (*p == 'U') p++;
+    if (*p == 'U') { n.is_unsigned = true; p++; }
     s->p = p;
-    if (is_name(*p)) {                                        /* 1x: the name would start with a digit */
+    if (is_name(*p) && *p != '%') {                           /* 1x: the name would start with a digit */
         s->p = first;
         sim_fatal(s->m, s->line, "Parsing error near '%.*s': syntax error",
                   (int)(p - first > 30 ? 30 : p - first), first);
@@ -250,41 +260,91 @@ static number read_number(parser *s)
     return n;
 }
 
-/* Constant integer expressions, C's operators and precedence. */
-static int64_t expression(parser *s, int level, int nesting);
+/* Constant integer expressions: C's operators and precedence. A value is a u64 where a `U` or its size says so,
+ * otherwise an s64; an operator with a u64 operand is unsigned, and `~` and `%` are so always; a comparison gives
+ * an s64, a shift has its left operand's type and counts modulo 64. */
+typedef struct constant { uint64_t bits; bool is_unsigned; } constant;
 
-static int64_t primary(parser *s, int nesting)
+static constant conditional(parser *s, int nesting);
+
+static constant of_truth(bool truth) { return (constant){ truth, false }; }
+
+static constant primary(parser *s, int nesting)
 {
     if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
     skip(s);
     if (accept(s, '(')) {
         skip(s);
-        if (*s->p == '.' && (directive(s, "s64") || directive(s, "u64"))) {
+        bool to_signed = *s->p == '.' && directive(s, "s64");
+        if (to_signed || (*s->p == '.' && directive(s, "u64"))) {
             expect(s, ')');
-            return primary(s, nesting + 1);
+            return (constant){ primary(s, nesting + 1).bits, !to_signed };
         }
-        int64_t v = expression(s, 0, nesting + 1);
+        constant v = conditional(s, nesting + 1);
         expect(s, ')');
         return v;
     }
-    if (accept(s, '-')) return (int64_t)(0 - (uint64_t)primary(s, nesting + 1));
-    if (accept(s, '+')) return primary(s, nesting + 1);
-    if (accept(s, '~')) return ~primary(s, nesting + 1);
-    if (accept(s, '!')) return !primary(s, nesting + 1);
-    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return 32; }
+    char sign = *s->p;
+    if (sign && strchr("-+~!", sign)) {
+        s->p++;
+        constant v = primary(s, nesting + 1);
+        if (sign == '!') return of_truth(!v.bits);
+        if (sign == '~') return (constant){ ~v.bits, true };
+        if (sign == '-') v.bits = 0 - v.bits;
+        return v;
+    }
+    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return (constant){ 32, false }; }
     if (!is_digit(*s->p)) syntax(s);
     number n = read_number(s);
     if (n.is_float) sim_fatal(s->m, s->line, "Integer expression expected");
-    return (int64_t)n.bits;
+    return (constant){ n.bits, n.is_unsigned || n.bits > INT64_MAX };
 }
 
-static int64_t expression(parser *s, int level, int nesting)
+static constant operate(parser *s, const char *operator, constant a, constant b)
+{
+    bool is_unsigned = a.is_unsigned || b.is_unsigned;
+    uint64_t x = a.bits, y = b.bits, r = 0, top = UINT64_C(1) << 63;
+    bool less = is_unsigned ? x < y : (x ^ top) < (y ^ top);
+    unsigned count = y & 63;
+    switch (operator[0] | (operator[1] << 8)) {
+    case '|' | '|' << 8: return of_truth(x || y);
+    case '&' | '&' << 8: return of_truth(x && y);
+    case '=' | '=' << 8: return of_truth(x == y);
+    case '!' | '=' << 8: return of_truth(x != y);
+    case '<' | '=' << 8: return of_truth(less || x == y);
+    case '>' | '=' << 8: return of_truth(!less);
+    case '<': return of_truth(less);
+    case '>': return of_truth(!less && x != y);
+    case '<' | '<' << 8: return (constant){ x << count, a.is_unsigned };
+    case '>' | '>' << 8:
+        r = !a.is_unsigned && x >> 63 ? ~(~x >> count) : x >> count;
+        return (constant){ r, a.is_unsigned };
+    case '|': r = x | y; break;
+    case '^': r = x ^ y; break;
+    case '&': r = x & y; break;
+    case '+': r = x + y; break;
+    case '-': r = x - y; break;
+    case '*': r = x * y; break;
+    default: {
+        if (!y) sim_fatal(s->m, s->line, "Division by zero in constant expression");
+        is_unsigned |= *operator == '%';
+        bool minus_x = !is_unsigned && x >> 63, minus_y = !is_unsigned && y >> 63;
+        if (minus_x) x = 0 - x;
+        if (minus_y) y = 0 - y;
+        r = *operator == '/' ? x / y : x % y;
+        if (minus_x != minus_y) r = 0 - r;
+    }
+    }
+    return (constant){ r, is_unsigned };
+}
+
+static constant binary(parser *s, int level, int nesting)
 {
     static const char *const operators[][4] = { { "||" }, { "&&" }, { "|" }, { "^" }, { "&" }, { "==", "!=" },
         { "<=", ">=", "<", ">" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" } };
     enum { LEVELS = sizeof operators / sizeof *operators };
     if (level == LEVELS) return primary(s, nesting);
-    int64_t a = expression(s, level + 1, nesting);
+    constant a = binary(s, level + 1, nesting);
     for (;;) {
         skip(s);
         const char *found = NULL;
@@ -293,40 +353,28 @@ static int64_t expression(parser *s, int level, int nesting)
             size_t n = strlen(o);
             if (strncmp(s->p, o, n)) continue;
             if (n == 1 && (s->p[1] == *o || s->p[1] == '=') && strchr("|&<>", *o)) continue;
+            if (*o == '%' && is_name(s->p[1])) continue;      /* %3 is a name */
             found = o;
             break;
         }
-        if (!found) break;
+        if (!found) return a;
         s->p += strlen(found);
-        int64_t b = expression(s, level + 1, nesting + 1);
-        uint64_t x = (uint64_t)a, y = (uint64_t)b;
-        switch (found[0] | (found[1] << 8)) {
-        case '|' | '|' << 8: a = a || b; break;
-        case '&' | '&' << 8: a = a && b; break;
-        case '|': a = (int64_t)(x | y); break;
-        case '^': a = (int64_t)(x ^ y); break;
-        case '&': a = (int64_t)(x & y); break;
-        case '=' | '=' << 8: a = a == b; break;
-        case '!' | '=' << 8: a = a != b; break;
-        case '<' | '=' << 8: a = a <= b; break;
-        case '>' | '=' << 8: a = a >= b; break;
-        case '<': a = a < b; break;
-        case '>': a = a > b; break;
-        case '<' | '<' << 8: a = y > 63 ? 0 : (int64_t)(x << y); break;
-        case '>' | '>' << 8: a = y > 63 ? (a < 0 ? -1 : 0) : a >> y; break;
-        case '+': a = (int64_t)(x + y); break;
-        case '-': a = (int64_t)(x - y); break;
-        case '*': a = (int64_t)(x * y); break;
-        default:
-            if (!b) sim_fatal(s->m, s->line, "Division by zero in constant expression");
-            if (b == -1) a = *found == '/' ? (int64_t)(0 - x) : 0;
-            else a = *found == '/' ? a / b : a % b;
-        }
+        a = operate(s, found, a, binary(s, level + 1, nesting + 1));
     }
-    return a;
 }
 
-static int64_t integer(parser *s) { return expression(s, 0, 0); }
+static constant conditional(parser *s, int nesting)
+{
+    constant condition = binary(s, 0, nesting);
+    if (!accept(s, '?')) return condition;
+    if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
+    constant yes = conditional(s, nesting + 1);
+    expect(s, ':');
+    constant no = conditional(s, nesting + 1);
+    return condition.bits ? yes : no;
+}
+
+static int64_t integer(parser *s) { return (int64_t)conditional(s, 0).bits; }
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
@@ -359,6 +407,19 @@ static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
     return r;
 }
 
+/* Twice the buckets; the symbols of open scopes go in again in their order, the newest is found first. */
+static void grow_table(parser *s)
+{
+    sim_module *m = s->m;
+    m->bucket_count *= 2;
+    m->buckets = sim_alloc(m, m->bucket_count * sizeof *m->buckets);
+    for (uint32_t k = 0; k < s->scope_count; k++) {
+        sim_symbol *y = s->scope[k], **bucket = &m->buckets[hash(y->name, strlen(y->name)) & (m->bucket_count - 1)];
+        y->hash_next = *bucket;
+        *bucket = y;
+    }
+}
+
 static void enter(parser *s, sim_symbol *y)
 {
     sim_module *m = s->m;
@@ -366,8 +427,13 @@ static void enter(parser *s, sim_symbol *y)
     size_t n = strlen(y->name);
     sim_symbol *old = find_exact(m, y->name, n, y->range);
     if (old && old->depth == y->depth && (y->kind != SYM_FUNC || old->kind != SYM_FUNC)) {
-        if (old->kind == SYM_VAR && old->is_extern && y->kind == SYM_VAR) old = NULL;
-        else
+        if (old->kind == SYM_VAR && old->is_extern && y->kind == SYM_VAR) {
+            if (old->type != y->type || old->space != y->space || old->vector != y->vector
+                || (old->size && y->size && old->size != y->size))
+                sim_error(m, y->line, "Inconsistent redefinition of variable '%s'", y->name);
+            else if (s->linkage == LINK_STATIC)
+                sim_error(m, y->line, "'.extern' variable '%s' cannot be resolved by a '.static'", y->name);
+        } else
             sim_error(m, y->line, "Duplicate definition of %s '%s'",
                       y->kind == SYM_LABEL  ? "label"
                       : y->kind == SYM_REG  ? "register"
@@ -386,6 +452,7 @@ static void enter(parser *s, sim_symbol *y)
         s->scope_capacity = capacity;
     }
     s->scope[s->scope_count++] = y;
+    if (s->scope_count > m->bucket_count) grow_table(s);
 }
 
 static sim_symbol *new_symbol(parser *s, int kind, const char *text)
@@ -442,16 +509,8 @@ static void register_operand(const sim_symbol *y, uint32_t index, sim_operand *o
     o->name = y->name;
 }
 
-static bool special_operand(parser *s, const char *text, sim_operand *o)
+static bool known_special(parser *s, const char *full, sim_operand *o)
 {
-    if (text[0] != '%') return false;
-    char full[64];
-    snprintf(full, sizeof full, "%s", text);
-    const char *at = s->p;
-    if (*at == '.' && strchr("xyzw", at[1]) && at[1] && !is_name(at[2])) {
-        size_t n = strlen(full);
-        if (n + 3 < sizeof full) { full[n] = '.'; full[n + 1] = at[1]; full[n + 2] = 0; at += 2; }
-    }
     for (size_t k = 0; k < sizeof specials / sizeof *specials; k++) {
         if (strcmp(specials[k].name, full)) continue;
         if (specials[k].sm > s->m->target)
@@ -463,7 +522,33 @@ static bool special_operand(parser *s, const char *text, sim_operand *o)
         o->special = specials[k].special;
         o->type = specials[k].type;
         o->name = copy(s, full, strlen(full));
-        s->p = at;
+        return true;
+    }
+    return false;
+}
+
+/* %tid and its like are vectors of x, y, z, 0. */
+static bool special_operand(parser *s, const char *text, sim_operand *o)
+{
+    if (text[0] != '%') return false;
+    char full[64];
+    const char *at = s->p;
+    if (known_special(s, text, o)) return true;
+    snprintf(full, sizeof full - 2, "%s", text);
+    size_t n = strlen(full);
+    bool one = *at == '.' && at[1] && strchr("xyzw", at[1]) && !is_name(at[2]);
+    snprintf(full + n, 3, ".%c", one && at[1] != 'w' ? at[1] : 'x');
+    if (known_special(s, full, o)) {
+        if (one && at[1] == 'w') o->special = SR_ZERO;
+        if (one) { s->p += 2; return true; }
+        o->kind = O_VECTOR;
+        o->count = 4;
+        o->items = new_operands(s, 4);
+        for (uint32_t k = 0; k < 4; k++) {
+            full[n + 1] = "xyzx"[k];
+            known_special(s, full, &o->items[k]);
+        }
+        o->items[3].special = SR_ZERO;
         return true;
     }
     if (!strncmp(text, "%envreg", 7) && is_digit(text[7]) && atoi(text + 7) < 32) {
@@ -494,7 +579,9 @@ static void parse_list(parser *s, sim_operand *o, char close, int nesting)
         do {
             if (n == SIM_MAX_LIST) sim_fatal(s->m, s->line, "Too many elements in list");
             memset(&buffer[n], 0, sizeof buffer[n]);
+            if (peek(s, '{')) syntax(s);
             parse_operand(s, &buffer[n++], nesting + 1);
+            if (close == ')' && buffer[n - 1].element) syntax(s);
         } while (accept(s, ','));
     }
     expect(s, close);
@@ -508,7 +595,6 @@ static void parse_identifier(parser *s, sim_operand *o)
     const char *text = name(s);
     uint32_t index, line = s->line;
     if (!strcmp(text, "_")) { o->kind = O_SINK; return; }
-    if (!strcmp(text, "WARP_SZ")) { o->kind = O_INT; o->value = 32; return; }
     sim_symbol *y = find(s->m, text, &index);
     if (!y && special_operand(s, text, o)) return;
     if (!y) { /* a label further down, or unknown: the scope's end tells */
@@ -526,6 +612,7 @@ static void parse_identifier(parser *s, sim_operand *o)
             s->p += 2;
             if (element >= y->vector) sim_error(s->m, line, "Illegal vector element of '%s'", text);
             else o->reg += element;
+            o->element = true;
             return;
         }
         sim_operand whole = *o;
@@ -541,25 +628,28 @@ static void parse_identifier(parser *s, sim_operand *o)
     o->type = y->type;
 }
 
-/* sym[3] counts elements, sym+3 bytes */
+/* sym+3 and reg+3 add bytes to an address, a number to a value; sym[3], sym[reg] and sym[reg+3] count elements. */
 static void parse_offset(parser *s, sim_operand *o)
 {
-    for (;;) {
+    uint32_t line = s->line;
+    if (accept(s, '+')) {
+        o->offset = true;
+        o->value = integer(s);
+    } else if (accept(s, '[')) {
+        const sim_symbol *y = o->symbol;
+        if (o->kind != O_SYMBOL || y->kind != SYM_VAR || !y->is_array)
+            sim_fatal(s->m, line, "Array indexing on non-array ('%s')", o->name);
+        uint32_t element = sim_types[y->type].bytes * (y->vector ? y->vector : 1u);
+        o->offset = o->indexed = true;
         skip(s);
-        if (o->kind == O_SYMBOL && *s->p == '[') {
-            s->p++;
-            int64_t n = integer(s);
-            uint32_t bytes = o->symbol->kind == SYM_VAR ? sim_types[o->symbol->type].bytes : 1u;
-            o->value = (int64_t)((uint64_t)o->value
-                                 + (uint64_t)n * bytes * (o->symbol->vector ? o->symbol->vector : 1u));
-            expect(s, ']');
-        } else if (*s->p == '+') {
-            s->p++;
-            o->value = (int64_t)((uint64_t)o->value + (uint64_t)expression(s, 9, 0));
-        } else if (*s->p == '-') {
-            s->p++;
-            o->value = (int64_t)((uint64_t)o->value - (uint64_t)expression(s, 9, 0));
-        } else return;
+        if (at_symbol(s)) {
+            o->items = new_operands(s, 1);
+            parse_identifier(s, o->items);
+            if (o->items->element) syntax(s);
+            if (o->items->kind != O_REG) sim_fatal(s->m, line, "Illegal operand type for address/array-index");
+            if (accept(s, '+')) { o->items->offset = true; o->items->value = integer(s); }
+        } else o->value = (int64_t)((uint64_t)integer(s) * element);
+        expect(s, ']');
     }
 }
 
@@ -568,11 +658,10 @@ static void parse_address(parser *s, sim_operand *o, int nesting)
     o->kind = O_ADDRESS;
     o->items = new_operands(s, 2);
     skip(s);
-    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) {
+    if (at_symbol(s)) {
         parse_identifier(s, o->items);
-        parse_offset(s, o->items);
-        o->value = o->items->value;
-        o->items->value = 0;
+        if (o->items->element) syntax(s);
+        if (accept(s, '+')) o->value = integer(s);
     } else {
         o->items->kind = O_INT;
         o->items->value = integer(s);
@@ -590,24 +679,25 @@ static void parse_operand(parser *s, sim_operand *o, int nesting)
     if (nesting > 8) sim_fatal(s->m, s->line, "Operands nested too deeply");
     skip(s);
     char c = *s->p;
+    const char *start = s->p;
+    uint32_t line = s->line;
     if (c == '{') { s->p++; o->kind = O_VECTOR; parse_list(s, o, '}', nesting); }
     else if (c == '[') { s->p++; parse_address(s, o, nesting); return; }
-    else if (c == '!') {
-        s->p++;
-        skip(s);
-        if (is_name_start(*s->p)) { parse_identifier(s, o); o->negate = true; }
-        else { o->kind = O_INT; o->value = !integer(s); }
-    } else if (is_name_start(c)) {
+    else if (c == '!' && (s->p++, at_symbol(s))) {
         parse_identifier(s, o);
-        if (o->kind == O_SYMBOL || o->kind == O_REG) parse_offset(s, o);
+        o->negate = true;
+    } else if (at_symbol(s)) {
+        parse_identifier(s, o);
+        if ((o->kind == O_SYMBOL || o->kind == O_REG) && !nesting && !o->element) parse_offset(s, o);
     } else {
+        if (c == '!') { s->p = start; s->line = line; }
         const char *at = s->p;
-        uint32_t line = s->line;
         bool minus = c == '-';
         if (c == '-' || c == '+') { s->p++; skip(s); }
         if (is_digit(*s->p)) {
             number n = read_number(s);
             if (n.is_float) {
+                if (n.by_bits && (c == '-' || c == '+')) { s->p = at + 1; syntax(s); }
                 o->kind = O_FLOAT;
                 o->bare_float_single = n.single;
                 o->value = (int64_t)(n.bits ^ (minus ? UINT64_C(0x8000000000000000) : 0));
@@ -643,7 +733,7 @@ static sim_statement *new_statement(parser *s)
 {
     sim_function *f = s->function;
     if (f->statement_count == f->statement_capacity) {
-        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 64;
+        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 4;
         sim_statement *grown = sim_alloc(s->m, capacity * sizeof *grown);
         if (f->statement_count) memcpy(grown, f->body, f->statement_count * sizeof *grown);
         f->body = grown;
@@ -780,11 +870,91 @@ static uint32_t alignment(parser *s)
     return (uint32_t)n;
 }
 
+/* The argument of a directive: a number, not an expression. */
+static uint32_t plain_number(parser *s)
+{
+    skip(s);
+    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return 32; }
+    if (!is_digit(*s->p)) syntax(s);
+    number n = read_number(s);
+    if (n.is_float || n.bits > INT32_MAX) syntax(s);
+    return (uint32_t)n.bits;
+}
+
+static uint32_t positive_number(parser *s, const char *what)
+{
+    uint32_t line = s->line, n = plain_number(s);
+    if (!n) sim_error(s->m, line, "Positive non-zero value expected for %s", what);
+    return n;
+}
+
 static uint32_t vector_directive(parser *s)
 {
     if (directive(s, "v2")) return 2;
     if (directive(s, "v4")) return 4;
     return 0;
+}
+
+/* Of a register. */
+static const char *register_name(parser *s)
+{
+    const char *text = name(s);
+    if (!strcmp(text, "WARP_SZ") || !strcmp(text, "%")) {
+        sim_fatal(s->m, s->line, "Parsing error near '%s': syntax error", text);
+    }
+    return text;
+}
+
+/* May a register or a variable have this type? */
+static void check_declared(parser *s, sim_type t, sim_space space, uint32_t vector, const char *name)
+{
+    sim_module *m = s->m;
+    static const uint8_t unknown[] = { T_BF16, T_BF16X2, T_TF32, T_B1, T_S4, T_U4 };
+    for (size_t k = 0; k < sizeof unknown; k++)
+        if (t == (sim_type)unknown[k])
+            sim_fatal(m, s->line, "Parsing error near '.%s': syntax error", sim_types[t].name);
+    if (t != T_F16X2 && (sim_types[t].kind == K_PACKED || (sim_types[t].kind == K_FLOAT && sim_types[t].bytes == 1)))
+        sim_error(m, s->line, "Type .%s may only be used as an instruction type", sim_types[t].name);
+    if (t == T_B128) since(s, "Type .b128", 83, 70);
+    if (t == T_PRED && (vector || space != SP_REG))
+        sim_error(m, s->line, "Predicate type can only be used to define scalar register variables ('%s')", name);
+    if (vector * sim_types[t].bytes > 16) sim_error(m, s->line, "Vector type too large, exceeds 128 bit limit");
+    if (space == SP_PARAM && (vector || t == T_F16X2))
+        sim_error(m, s->line, "Variable '%s' cannot be allocated in .param state space", name);
+}
+
+/* Gives y its registers: all of a range, all elements of a vector. */
+static void add_registers(parser *s, sim_symbol *y)
+{
+    sim_function *f = s->function;
+    uint32_t need = f->register_count + y->count * (y->vector ? y->vector : 1u);
+    if (need > 4000000) sim_fatal(s->m, s->line, "Too many registers");
+    if (need > f->register_capacity) {
+        uint32_t capacity = need * 2;
+        uint8_t *grown = sim_alloc(s->m, capacity);
+        if (f->register_count) memcpy(grown, f->register_types, f->register_count);
+        f->register_types = grown;
+        f->register_capacity = capacity;
+    }
+    y->index = f->register_count;
+    memset(f->register_types + f->register_count, y->type, need - f->register_count);
+    f->register_count = need;
+}
+
+/* %r1 beside %r<4>. */
+static void check_range(parser *s, const sim_symbol *y)
+{
+    char text[80];
+    uint32_t index;
+    const sim_symbol *old = NULL;
+    if (!y->range) old = find(s->m, y->name, &index);
+    if (old && (!old->range || old->depth != s->depth)) old = NULL;
+    for (uint32_t k = 0; y->range && !old && k < y->count && k < 4096; k++) {
+        int n = snprintf(text, sizeof text, "%.64s%u", y->name, k);
+        old = find_exact(s->m, text, (size_t)n, false);
+        if (old && (old->kind != SYM_REG || old->depth != s->depth)) old = NULL;
+    }
+    if (old) sim_error(s->m, y->line, "Duplicate definition of variable '%s'", y->range ? old->name : y->name);
 }
 
 static uint64_t dimensions(parser *s, bool *array, bool *open)
@@ -810,36 +980,25 @@ static uint64_t dimensions(parser *s, bool *array, bool *open)
 
 static void parse_registers(parser *s)
 {
-    sim_function *f = s->function;
+    if (directive(s, "align")) (void)alignment(s);
     uint32_t vector = vector_directive(s);
     sim_type t = type_directive(s);
-    if (!vector) vector = vector_directive(s);
     if (t == T_NONE) syntax(s);
     do {
-        sim_symbol *y = new_symbol(s, SYM_REG, name(s));
+        sim_symbol *y = new_symbol(s, SYM_REG, register_name(s));
         y->line = s->line;
         y->type = (uint8_t)t;
         y->vector = (uint8_t)vector;
         y->count = 1;
+        check_declared(s, t, SP_REG, vector, y->name);
         if (accept(s, '<')) {
-            int64_t n = expression(s, 8, 0);
+            y->count = plain_number(s);
             expect(s, '>');
-            if (n <= 0 || n > 1000000) sim_fatal(s->m, s->line, "Illegal register count");
+            if (y->count > 1000000) sim_fatal(s->m, s->line, "Illegal register count");
             y->range = true;
-            y->count = (uint32_t)n;
         }
-        uint32_t need = f->register_count + y->count * (vector ? vector : 1u);
-        if (need > 4000000) sim_fatal(s->m, s->line, "Too many registers");
-        if (need > f->register_capacity) {
-            uint32_t capacity = need * 2;
-            uint8_t *grown = sim_alloc(s->m, capacity);
-            if (f->register_count) memcpy(grown, f->register_types, f->register_count);
-            f->register_types = grown;
-            f->register_capacity = capacity;
-        }
-        y->index = f->register_count;
-        memset(f->register_types + f->register_count, (int)t, need - f->register_count);
-        f->register_count = need;
+        check_range(s, y);
+        add_registers(s, y);
         enter(s, y);
     } while (accept(s, ','));
 }
@@ -885,10 +1044,7 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
         expect(s, ')');
         r->generic = true;
     } else r->name = name(s);
-    sim_operand o = { 0 };
-    o.kind = O_REG;
-    parse_offset(s, &o);
-    r->addend = o.value;
+    if (accept(s, '+')) r->addend = integer(s);
     while (mask && !(mask & 1)) { mask >>= 1; r->shift++; }
     check_reloc(s, y, r, mask != 0);
     r->next = y->relocs;
@@ -919,6 +1075,8 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
 {
     uint32_t bytes = sim_types[y->type].bytes;
     if (nesting > 8) sim_fatal(s->m, s->line, "Initialiser nested too deeply");
+    if (y->is_array || y->vector ? !nesting && !peek(s, '{') : peek(s, '{'))
+        sim_fatal(s->m, s->line, "Initial value type mismatch");
     if (accept(s, '{')) {
         uint64_t row = y->size, start = *at;                  /* the bytes that these braces are for */
         for (int d = 0; d < nesting; d++)
@@ -938,13 +1096,14 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     bool minus = *s->p == '-' && (is_digit(s->p[1]) || s->p[1] == ' ');
     const char *back = s->p;
     uint32_t line = s->line;
-    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) add_reloc(s, y, *at, bytes, 0);
+    if (at_symbol(s)) add_reloc(s, y, *at, bytes, 0);
     else {
-        number n = { false, false, 0 };
+        number n = { 0 };
         if (minus) s->p++;
         skip(s);
-        if (is_digit(*s->p)) n = read_number(s);
-        if (!n.is_float && !minus && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
+        bool digits = is_digit(*s->p);
+        if (digits) n = read_number(s);
+        if (digits && !n.is_float && !minus && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
             s->p++;
             if (s->m->version < 71)
                 sim_error(s->m, line, "Feature 'mask() operator' requires PTX ISA .version 7.1 or later");
@@ -969,12 +1128,13 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
     uint32_t align = 0, vector = 0;
     sim_type t = T_NONE;
     sim_symbol *y = NULL;
-    bool reg = space == SP_REG;
+    bool reg = space == SP_REG, managed = false;
     for (;;) {
         if (directive(s, "align")) { align = alignment(s); continue; }
         if (directive(s, "attribute")) {
             since(s, ".attribute", 40, 30);
             expect(s, '(');
+            managed |= directive(s, "managed");
             while (*s->p && !peek(s, ')')) s->p++;
             expect(s, ')');
             continue;
@@ -1008,29 +1168,18 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
         y->space = (uint8_t)space;
         y->vector = (uint8_t)vector;
         y->is_formal = formal;
+        y->managed = managed && space == SP_GLOBAL;
         y->is_extern = is_extern;
         y->count = 1;
         y->elements = dimensions(s, &array, &open);
         y->is_array = array;
         uint32_t bytes = sim_types[t].bytes * (vector ? vector : 1u);
         y->align = align ? align : bytes ? bytes : 1u;
-        if (t == T_PRED && !reg) {
-            sim_error(s->m, line, "Variable '%s' cannot be of type .pred", id);
-            bytes = 1;
-        }
+        check_declared(s, t, space, vector, id);
+        if (reg && array) sim_error(s->m, line, "Variable '%s' cannot be allocated into a register", id);
+        if (!bytes) bytes = 1;
         y->size = open ? 0 : y->elements * bytes;
-        if (reg) {
-            sim_function *f = s->function;
-            if (f->register_count == f->register_capacity) {
-                uint32_t capacity = f->register_capacity * 2 + 16;
-                uint8_t *grown = sim_alloc(s->m, capacity);
-                if (f->register_count) memcpy(grown, f->register_types, f->register_count);
-                f->register_types = grown;
-                f->register_capacity = capacity;
-            }
-            y->index = f->register_count;
-            f->register_types[f->register_count++] = (uint8_t)t;
-        }
+        if (reg) add_registers(s, y);
         if (accept(s, '=')) {
             if (space != SP_GLOBAL && space != SP_CONST)
                 sim_error(s->m, line, "No initial value is allowed for '%s' in this state space", id);
@@ -1045,8 +1194,8 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
             y->init = sim_alloc(s->m, y->size ? (size_t)y->size : 1u);
             parse_initialiser(s, y, &at, 0);
             if (open) y->size = at;
-        } else if (open && space != SP_SHARED && !is_extern && !formal)
-            sim_error(s->m, line, "Array size required for '%s'", id);
+        } else if (open && !is_extern && !formal)
+            sim_error(s->m, line, "Non-external variable '%s' has incomplete type", id);
         if (formal) return y;
         if (space == SP_SHARED && y->size > 0x100000)
             sim_error(s->m, line, "Shared variable '%s' is too large", id);
@@ -1105,6 +1254,17 @@ static void gate(parser *s, const char *what, uint32_t version, uint32_t target)
                   version % 10);
 }
 
+/* The rest of a string, and its end; it may go over lines. */
+static void skip_string(parser *s)
+{
+    uint32_t begin = s->line;
+    for (; *s->p != '"'; s->p++) {
+        if (!*s->p) sim_fatal(s->m, begin, "Parsing error near '\"': syntax error");
+        if (*s->p == '\n') s->line++;
+    }
+    s->p++;
+}
+
 static void parse_pragma(parser *s)
 {
     static const struct { const char *text; uint8_t version, target; } gates[] = {
@@ -1114,11 +1274,13 @@ static void parse_pragma(parser *s)
         for (size_t k = 0; k < sizeof gates / sizeof *gates; k++)
             if (!strncmp(s->p, gates[k].text, strlen(gates[k].text)))
                 gate(s, gates[k].text, gates[k].version, gates[k].target);
-        while (*s->p && *s->p != '"' && *s->p != '\n') s->p++;
-        expect(s, '"');
+        skip_string(s);
     } while (accept(s, ','));
     expect(s, ';');
 }
+
+static void check_formals(parser *s, const sim_function *f);
+static void parse_conventions(parser *s, sim_function *f);
 
 static void define_label(parser *s, const char *text, uint32_t line)
 {
@@ -1148,7 +1310,8 @@ static void parse_prototype(parser *s, const char *text)
     if (peek(s, '(')) f->returns = parse_formals(s, &f->return_count, false);
     (void)name(s);
     if (peek(s, '(')) f->params = parse_formals(s, &f->param_count, false);
-    directive(s, "noreturn");
+    check_formals(s, f);
+    parse_conventions(s, f);
     s->function = owner;
     expect(s, ';');
     enter(s, y);
@@ -1194,12 +1357,23 @@ static bool parse_label_or_instruction(parser *s)
 static void parse_loc(parser *s)
 {
     for (int n = 0; n < 3; n++) {
-        while (*s->p == ' ' || *s->p == '\t') s->p++;
-        if (*s->p < '0' || *s->p > '9') syntax(s);
-        while (*s->p >= '0' && *s->p <= '9') s->p++;
+        (void)plain_number(s);
         if (is_name(*s->p) || *s->p == '.') syntax(s);
     }
-    skip_line(s);
+    while (*s->p == ' ' || *s->p == '\t') s->p++;
+    if (*s->p == ',') skip_line(s);
+}
+
+/* .file number "name", perhaps its time and size. */
+static void parse_file(parser *s)
+{
+    (void)plain_number(s);
+    expect(s, '"');
+    skip_string(s);
+    if (!accept(s, ',')) return;
+    (void)integer(s);
+    expect(s, ',');
+    (void)integer(s);
 }
 
 static void parse_body(parser *s)
@@ -1214,83 +1388,141 @@ static void parse_body(parser *s)
             s->p++;
             close_scope(s);
             if (s->depth == base) return;
-        } else if (*s->p == ';') s->p++;
-        else if (directive(s, "reg")) { parse_registers(s); expect(s, ';'); }
+        } else if (directive(s, "reg")) { parse_registers(s); expect(s, ';'); }
         else if (directive(s, "loc")) parse_loc(s);
-        else if (directive(s, "file")) skip_line(s);
         else if (directive(s, "pragma")) parse_pragma(s);
         else if (*s->p == '.') {
-            bool is_extern = directive(s, "extern");
             sim_space space = variable_space(s);
             if (space == SP_GENERIC) syntax(s);
-            parse_variable(s, space, false, is_extern);
+            parse_variable(s, space, false, false);
         } else if (!parse_label_or_instruction(s)) syntax(s);
     }
 }
 
-static uint32_t parse_triple(parser *s, uint32_t v[3])
+static uint32_t parse_triple(parser *s, uint32_t v[3], const char *positive)
 {
     uint32_t n = 0;
     v[0] = v[1] = v[2] = 1;
-    do {
-        int64_t x = integer(s);
-        if (n == 3 || x < 0 || x > INT32_MAX) syntax(s);
-        v[n++] = (uint32_t)x;
-    } while (n < 3 && accept(s, ','));
+    do v[n++] = positive ? positive_number(s, positive) : plain_number(s); while (n < 3 && accept(s, ','));
     return n;
 }
 
-static void parse_function(parser *s, bool entry, bool is_extern)
+/* What stands behind an entry's parameters, and behind a function's. */
+static void parse_tuning(parser *s, sim_function *f)
+{
+    sim_module *m = s->m;
+    skip(s);
+    uint32_t line = s->line;
+    for (;;) {
+        if (directive(s, "maxntid")) f->maxntid_count = parse_triple(s, f->maxntid, "maxntid");
+        else if (directive(s, "reqntid")) f->reqntid_count = parse_triple(s, f->reqntid, "reqntid");
+        else if (directive(s, "maxnreg")) f->maxnreg = positive_number(s, "maxnreg");
+        else if (directive(s, "minnctapersm")) f->minnctapersm = positive_number(s, "minnctapersm");
+        else if (directive(s, "maxnctapersm")) {
+            f->minnctapersm = plain_number(s);
+            if (m->version > 20)
+                sim_error(m, line, "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1");
+        } else if (directive(s, "reqnctapercluster")) {
+            gate(s, ".reqnctapercluster", 78, 90);
+            parse_triple(s, f->reqnctapercluster, NULL);
+        } else if (directive(s, "maxclusterrank")) {
+            gate(s, ".maxclusterrank", 78, 90);
+            f->maxclusterrank = plain_number(s);
+        } else if (directive(s, "explicitcluster")) {
+            gate(s, ".explicitcluster", 78, 90);
+            f->explicitcluster = true;
+        } else if (directive(s, "blocksareclusters")) {
+            gate(s, ".blocksareclusters", 90, 90);
+            f->blocksareclusters = true;
+        } else if (directive(s, "pragma")) parse_pragma(s);
+        else break;
+    }
+    if (f->maxclusterrank && f->reqnctapercluster[0])
+        sim_error(m, line, "Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified");
+    if (f->blocksareclusters && (!f->reqntid_count || !f->reqnctapercluster[0]))
+        sim_error(m, line, ".reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'");
+}
+
+static void parse_conventions(parser *s, sim_function *f)
+{
+    for (;;) {
+        if (directive(s, "noreturn")) {
+            gate(s, ".noreturn", 64, 30);
+            f->noreturn = true;
+            if (f->return_count) sim_error(s->m, s->line, "Invalid directive '.noreturn' for function '%s'", f->name);
+        } else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
+            gate(s, ".abi_preserve", 90, 80);
+            (void)plain_number(s);
+        } else return;
+    }
+}
+
+/* What parameters and results may be: of an entry, a function, a prototype. */
+static void check_formals(parser *s, const sim_function *f)
+{
+    sim_module *m = s->m;
+    uint32_t line = f->line ? f->line : s->line;
+    for (const sim_symbol *y = f->params; y; y = y->list_next) {
+        bool incomplete = y->is_array && !y->size;
+        if (incomplete && f->is_entry)
+            sim_error(m, line, "Parameter to entry function cannot be an incomplete array.");
+        else if (incomplete && y->list_next)
+            sim_error(m, line, "Only the last input parameter can be an incomplete array.");
+    }
+    for (const sim_symbol *y = f->returns; y; y = y->list_next)
+        if (f->return_count > 1 && y->kind != SYM_REG)
+            sim_error(m, line, "Multiple return parameters require .register state space ('%s')", y->name);
+}
+
+/* Are two declarations of one function alike? */
+static void compare_declarations(parser *s, const sim_function *old, const sim_function *f)
+{
+    sim_module *m = s->m;
+    static const char text[] = "Inconsistent prototypes of '%s', parameter %s differ";
+    if (old->has_body) sim_error(m, f->line, "Duplicate definition of function '%s'", f->name);
+    else if ((old->linkage != f->linkage && (old->linkage != LINK_VISIBLE || f->linkage != LINK_STATIC))
+             || old->noreturn != f->noreturn || old->is_entry != f->is_entry)
+        sim_error(m, f->line, "Inconsistent redefinition of variable '%s'", f->name);
+    if (old->param_count != f->param_count || old->return_count != f->return_count) {
+        sim_error(m, f->line, "Inconsistent prototypes of '%s', number of parameters differ", f->name);
+        return;
+    }
+    for (int results = 0; results < 2; results++) {
+        const sim_symbol *a = results ? old->returns : old->params, *b = results ? f->returns : f->params;
+        for (; a && b; a = a->list_next, b = b->list_next)
+            if (a->kind != b->kind) sim_error(m, f->line, text, f->name, "state space");
+            else if (a->type != b->type || a->vector != b->vector || a->size != b->size)
+                sim_error(m, f->line, text, f->name, "types");
+            else if (a->align != b->align) sim_error(m, f->line, text, f->name, "alignment");
+    }
+}
+
+static void parse_function(parser *s, bool entry)
 {
     sim_module *m = s->m;
     sim_function *f = sim_alloc(m, sizeof *f);
     f->module = m;
     f->is_entry = entry;
-    f->is_extern = is_extern;
+    f->linkage = s->linkage;
     s->function = f;
     if (!entry && peek(s, '(')) f->returns = parse_formals(s, &f->return_count, entry);
     skip(s);
     f->line = s->line;
     f->name = name(s);
     if (peek(s, '(')) f->params = parse_formals(s, &f->param_count, entry);
-    for (;;) {
-        if (directive(s, "maxntid")) f->maxntid_count = parse_triple(s, f->maxntid);
-        else if (directive(s, "reqntid")) f->reqntid_count = parse_triple(s, f->reqntid);
-        else if (directive(s, "maxnreg")) f->maxnreg = (uint32_t)integer(s);
-        else if (directive(s, "minnctapersm") || directive(s, "maxnctapersm"))
-            f->minnctapersm = (uint32_t)integer(s);
-        else if (directive(s, "reqnctapercluster")) {
-            gate(s, ".reqnctapercluster", 78, 90);
-            parse_triple(s, f->reqnctapercluster);
-        } else if (directive(s, "maxclusterrank")) {
-            gate(s, ".maxclusterrank", 78, 90);
-            f->maxclusterrank = (uint32_t)integer(s);
-        } else if (directive(s, "explicitcluster")) {
-            gate(s, ".explicitcluster", 78, 90);
-            f->explicitcluster = true;
-        }
-        else if (directive(s, "blocksareclusters")) {
-            gate(s, ".blocksareclusters", 90, 90);
-            f->blocksareclusters = true;
-        }
-        else if (directive(s, "noreturn")) gate(s, ".noreturn", 64, 30);
-        else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
-            gate(s, ".abi_preserve", 90, 80);
-            (void)integer(s);
-        } else if (directive(s, "pragma")) parse_pragma(s);
-        else break;
-    }
+    check_formals(s, f);
+    if (entry) parse_tuning(s, f);
+    else parse_conventions(s, f);
     uint32_t index;
     sim_symbol *old = find(m, f->name, &index), *y = new_symbol(s, SYM_FUNC, f->name);
     y->line = f->line;
     f->has_body = peek(s, '{');
     if (!f->has_body) expect(s, ';');
     if (old && old->kind == SYM_FUNC) {
-        if (old->function->has_body && f->has_body)
-            sim_error(m, f->line, "Duplicate definition of function '%s'", f->name);
-        if (old->function->param_count != f->param_count || old->function->return_count != f->return_count)
-            sim_error(m, f->line, "Inconsistent prototypes of '%s', number of parameters differ", f->name);
+        compare_declarations(s, old->function, f);
     }
+    if (f->has_body && f->linkage == LINK_EXTERN)
+        sim_error(m, f->line, "Function definition conflicts with '.extern' declaration for function '%s'", f->name);
     s->function = NULL;
     y->function = f;
     if (old && old->kind == SYM_FUNC && old->depth == s->depth) {
@@ -1409,9 +1641,8 @@ static void parse_section(parser *s)
 
 static void parse_module_item(parser *s)
 {
-    bool is_extern = false;
-    if (directive(s, "loc")) { parse_loc(s); return; }
-    if (directive(s, "file")) { skip_line(s); return; }
+    s->linkage = LINK_STATIC;
+    if (directive(s, "file")) { parse_file(s); return; }
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
     if (directive(s, "alias")) {
@@ -1423,20 +1654,22 @@ static void parse_module_item(parser *s)
         expect(s, ';');
         if (!of || of->kind != SYM_FUNC || !y || y->kind != SYM_FUNC)
             sim_error(s->m, s->line, "Illegal alias '%s'", a);
-        else y->function = of->function;
+        else { y->function->is_alias = true; y->function = of->function; }
         return;
     }
-    if (directive(s, "extern")) is_extern = true;
-    else if (directive(s, "weak")) since(s, ".weak", 31, 20);
-    else if (directive(s, "common")) since(s, ".common", 50, 20);
-    else (void)directive(s, "visible");
-    if (directive(s, "entry")) parse_function(s, true, is_extern);
-    else if (directive(s, "func")) parse_function(s, false, is_extern);
+    if (directive(s, "extern")) s->linkage = LINK_EXTERN;
+    else if (directive(s, "weak")) { s->linkage = LINK_WEAK; since(s, ".weak", 31, 20); }
+    else if (directive(s, "common")) { s->linkage = LINK_COMMON; since(s, ".common", 50, 20); }
+    else if (directive(s, "visible")) s->linkage = LINK_VISIBLE;
+    if (directive(s, "entry")) parse_function(s, true);
+    else if (directive(s, "func")) parse_function(s, false);
     else {
         sim_space space = variable_space(s);
         if (directive(s, "tex")) sim_fatal(s->m, s->line, "Textures are not implemented by this CPU driver");
         if (space == SP_GENERIC || space == SP_LOCAL || space == SP_PARAM) syntax(s);
-        parse_variable(s, space, false, is_extern);
+        if (s->linkage == LINK_COMMON && space != SP_GLOBAL)
+            sim_error(s->m, s->line, ".common variables must be declared in .global space");
+        parse_variable(s, space, false, s->linkage == LINK_EXTERN);
     }
 }
 
@@ -1459,6 +1692,9 @@ void sim_parse(sim_module *m)
     }
     skip(&s);
     parse_header(&s);
-    while (skip(&s), *s.p) { if (*s.p == ';') s.p++; else parse_module_item(&s); }
+    while (skip(&s), *s.p) parse_module_item(&s);
+    for (const sim_function *f = m->functions; f; f = f->next)
+        if (!f->has_body && f->linkage != LINK_EXTERN && !m->part && !f->is_alias)
+            sim_error(m, f->line, "Unresolved extern function '%s'", f->name);
     for (sim_symbol *v = m->variables; v; v = v->list_next) v->function = NULL;
 }

@@ -179,6 +179,7 @@ typedef struct sim_symbol {
     uint8_t  kind, type, space;
     uint8_t  vector;                   /* 2 or 4 for .v2/.v4 declarations */
     bool     is_extern, is_formal, is_array, range;    /* range: %r<n> */
+    bool     managed;                  /* .attribute(.managed): the host reads and writes it too */
     uint32_t count;                    /* range: registers */
     uint32_t index;                    /* registers: first index in the function; labels: statement */
     uint32_t depth, line, align;
@@ -221,10 +222,12 @@ struct sim_operand {
     uint16_t special;
     uint16_t count;                    /* vectors and lists */
     uint32_t reg;                      /* registers: index in the function */
+    bool    offset, indexed, element;  /* + value; sym[n], sym[register]: in items; v.x */
     sim_symbol *symbol;
     const char *name;                  /* an identifier not yet known: a label */
-    int64_t value;                     /* integer, address offset, or the bits of a double */
-    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two */
+    int64_t value;                     /* integer, offset of an address or a register, or the bits of a double */
+    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two; O_SYMBOL:
+                                          the register that indexes it */
 };
 
 enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6, SIM_MAX_LIST = 128 };   /* wgmma has lists of 128 */
@@ -242,9 +245,11 @@ typedef struct sim_statement {
     sim_operand *operands;
 } sim_statement;
 
+enum { LINK_STATIC, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_EXTERN };
+
 typedef struct sim_function {
     const char *name;
-    struct sim_function *next, *next_with_shared;
+    struct sim_function *next;
     struct sim_module *module;
     sim_symbol *params, *returns;      /* in order, by list_next */
     sim_symbol *variables;             /* .local, .shared, .param declared inside */
@@ -256,7 +261,10 @@ typedef struct sim_function {
     uint32_t param_count, return_count, param_bytes;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits,
+    uint8_t linkage;                   /* LINK_ */
+    uint32_t order;                    /* in the module */
+    bool has_shared;                   /* variables */
+    bool is_entry, has_body, is_prototype, noreturn, is_alias, busy, checked, has_barrier, label_waits,
         explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
@@ -277,9 +285,10 @@ typedef struct sim_module {
     char *text;                        /* our copy of the source, for the lines in reports */
     size_t text_length;
     const char **lines; uint32_t line_count;
+    struct sim_places *places;         /* check.c */
     uint32_t version, target; char target_suffix;
     bool address64, debug;
-    sim_function *functions, **functions_tail, *with_shared;
+    sim_function *functions, **functions_tail;
     sim_symbol *variables, **variables_tail;
     sim_symbol **buckets; uint32_t bucket_count;
     uint32_t shared_base;
@@ -302,6 +311,7 @@ int  sim_module_check(struct sim_context *context, const char *text, size_t leng
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
+int  sim_variable_kind(const sim_symbol *y);                  /* of its memory */
 void sim_lower_abandon(sim_module *m);
 
 /* --- instruction forms ------------------------------------------------------------------------ */
@@ -413,6 +423,8 @@ enum {
 };
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 
+#define SIM_WATCH_BEHIND 0x80000000u   /* in a sim_ins's watch */
+
 typedef struct sim_ins {
     sim_handler fn;
     uint32_t d, a, b, c;               /* slots (units of 32 uint32_t); predicates: indices */
@@ -429,7 +441,7 @@ typedef struct sim_ins {
     uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
-    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind */
+    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; with SIM_WATCH_BEHIND */
 } sim_ins;
 
 typedef enum sim_special {
@@ -592,6 +604,7 @@ typedef struct sim_allocation {
     uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
     size_t host_mapped, shadow_mapped;
     bool freed, owned_by_caller, managed, freed_later;
+    bool of_graph, graph_live;         /* a node's: freed and there again; allocated, as the calls go */
     uint8_t kind;
     unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */
     uint16_t entry; uint64_t call;     /* who made it */
@@ -607,6 +620,11 @@ typedef struct sim_allocation {
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
 int  sim_memory_free(uint64_t base, int kind);
+void sim_memory_of_graph(sim_allocation *a);       /* becomes a graph's, and sleeps */
+void sim_memory_sleep(sim_allocation *a);          /* freed, and may be there again: memory of a graph */
+void sim_memory_wake(sim_allocation *a);           /* with nothing written in it */
+uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
+void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
 sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
 /* The next allocation of a context, from *at = 0 on; NULL at the end. */
@@ -746,6 +764,7 @@ typedef struct sim_warp {
     uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
     bool     grid_unsafe;              /* let its dependents go before that */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
+    const struct sim_ins *tried[SIM_LANES]; /* by lane: a try_wait that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -774,6 +793,7 @@ typedef struct sim_block {
     uint8_t *local, *local_shadow; uint32_t local_bytes; size_t local_capacity;
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
+    struct sim_barrier_use *uses;      /* by barrier (barriers.c) */
     uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes behind that barrier (barriers.c) */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
@@ -868,6 +888,7 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
@@ -913,6 +934,9 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
+enum { SIM_LINE_TEXT = 200 };
+const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_TEXT]); /* "line 12, file.c:34" */
+void sim_places_free(struct sim_places *x);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
 void sim_host_read(uint64_t address, uint64_t size); /* the host reads device memory: was it written? */
 
