@@ -8221,7 +8221,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
     return r;
 }
 
-/* The classes of what instruction i of block b writes: whether a variable has changed that was read before. */
+/* The classes of what instruction i of block b writes: whether a variable changed that was read before. */
 static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
