@@ -8188,7 +8188,7 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
     if (form->result == PTX__RESULT_LANE_OF) { /* the value of one lane, where all ask for the same */
-        r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : PTX__CLASS_WARP;
+        r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
@@ -8573,7 +8573,8 @@ static unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
 
 static uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
-    const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect : PTX__EFFECT_NONE;
+    const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect
+                                                      : (unsigned)PTX__EFFECT_NONE;
     const unsigned touches = ptx__touches_set(p, ins);
     const uint32_t open = fact & (PTX__MMA_GROUPS | PTX__MMA_ISSUED), groups = fact & PTX__MMA_GROUPS;
     uint32_t left;

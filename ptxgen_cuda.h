@@ -48,8 +48,8 @@
           or one of the caller's: ptxcu_desc.context, or the one that is current at ptxcu_open. The caller
           keeps it until ptxcu_close. Each call that reaches the driver pushes the handle's context and pops
           it before it returns, on errors too, so that the calling thread has the same current context as
-          before. Where the handle's context is current already, both are saved: a thread that launches much
-          may make it current itself (ptxcu_get_context).
+          before. If the handle's context is current already, nothing is pushed or popped: a thread that
+          launches much may make it current itself (ptxcu_get_context).
    THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
           Not at the same time: opening or closing a handle and anything else with it; unloading a program
           (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
@@ -349,13 +349,13 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
     ptxcu_tensor x;         /* f32 [columns, k] */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
-    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
+    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; one y only; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
-    float eps;
+    float eps;              /* 0 or more, finite; 0: nothing is added */
     ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
     ptxcu_gemv_matrix more[2];
     uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
@@ -366,9 +366,9 @@ typedef struct ptxcu_gemv_desc {
 typedef struct ptxcu_norm_desc {
     ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
     ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
-    ptxcu_tensor gamma, beta; /* [n], of one type; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; beta with PTXK_NORM_LAYER and gamma only; zero: none */
     uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
-    float eps;
+    float eps;                /* 0 or more, finite; 0: nothing is added */
 } ptxcu_norm_desc;
 
 typedef struct ptxcu_softmax_desc {
@@ -870,7 +870,8 @@ typedef struct ptxcu__block {
     uint64_t serial; /* 0: no tensor may use it any more */
     uint32_t pins;   /* results under way that use it */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
-    /* Of a table of addresses: the tensors that lie there, allocated. Results hold them with the table. */
+    /* Of a table of addresses (ptxcu_kv_cache_wrap_each): copies of the tensors that it points to, allocated.
+       A result that holds the table holds their memory too. */
     ptxcu_tensor *part;
     uint32_t parts;
     /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
@@ -915,7 +916,7 @@ struct ptxcu {
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
-    uint32_t cleaned;   /* the cache folder was rid of what killed processes have left */
+    uint32_t cleaned;   /* files that killed processes left in the cache folder were removed */
     ptx_alloc_fn alloc;
     void *alloc_user;
     /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
@@ -1178,7 +1179,7 @@ static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
 #elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
 #define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
 #else
-#define PTXCU__OPEN_FLAGS 0 /* a link can only be the user's or root's own: see ptxcu__folder_fault */
+#define PTXCU__OPEN_FLAGS 0 /* only the user and root can have put a link into a folder that is not sticky */
 #endif
 
 typedef struct ptxcu__file {
@@ -1186,7 +1187,7 @@ typedef struct ptxcu__file {
     uint64_t bytes, modified;
 } ptxcu__file;
 
-/* Open a file for reading that can be trusted. 0: there is none. */
+/* Open a file for reading. 0: there is none, or it cannot be trusted. */
 static int ptxcu__file_open(const char *name, ptxcu__file *f) {
     struct stat s;
     f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
@@ -1201,7 +1202,7 @@ static int ptxcu__file_open(const char *name, ptxcu__file *f) {
     return 0;
 }
 
-/* Make a file that was not there. */
+/* Create a file for writing, for this user alone. 0: it cannot be, or the name exists. */
 static int ptxcu__file_create(const char *name, ptxcu__file *f) {
     f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
     return f->id >= 0;
@@ -1243,7 +1244,7 @@ static const char *ptxcu__folder_fault(const char *folder, int *missing) {
     return NULL;
 }
 
-/* For a name that nobody has thought of. That it is new is seen to when the file is made. */
+/* Random bits for the name of a file. ptxcu__file_create refuses a name that is there already. */
 static uint64_t ptxcu__random(void) {
     uint64_t r = 0;
     ptxcu__file f;

@@ -94,16 +94,21 @@ jobs_done
 
 # -- behind the headers of a platform: they compile, and no identifier is one of its macros --
 meant='^_|^NOMINMAX$|^WIN32_LEAN_AND_MEAN$' # reserved names, and what the headers themselves set for Windows
-for h in $headers; do # comments go by the preprocessor, texts by sed
-    cc -fpreprocessed -dD -E -P "$root/$h" 2>/dev/null \
+for h in $headers; do # what is for Windows alone calls its API; comments go by the preprocessor, texts by sed
+    awk '/^#if/ {depth++}
+        /^#ifdef _WIN32/ && !windows {windows = depth}
+        /^#else/ && windows == depth {windows = 0}
+        /^#endif/ {if (windows == depth) windows = 0; depth--}
+        !windows' "$root/$h" >"$t/portable.h"
+    cc -fpreprocessed -dD -E -P "$t/portable.h" 2>/dev/null \
         | sed -e 's/\\\\//g' -e 's/\\"//g' -e "s/'\"'//g" -e 's/"[^"]*"//g'
 done | tr -c 'A-Za-z0-9_' '\n' | grep '^[A-Za-z]' | sort -u >"$t/identifiers"
 macros() { # compiler ...: the names that the file on the standard input makes macros
     "$@" -dM -E - 2>/dev/null | sed -n 's/^#define \([A-Za-z_][A-Za-z0-9_]*\).*/\1/p' | grep -vE "$meant" \
         | sort -u
 }
-standard="assert.h ctype.h errno.h float.h limits.h math.h stdarg.h stddef.h stdint.h stdio.h stdlib.h string.h
-    time.h"
+standard="assert.h ctype.h errno.h float.h limits.h math.h stdarg.h stddef.h stdint.h stdio.h stdlib.h"
+standard="$standard string.h time.h"
 includes() { for i in "$@"; do echo "#include <$i>"; done; }
 no_macro() { # platform, file of its macros
     taken=$(comm -12 "$t/identifiers" "$2" | tr '\n' ' ')

@@ -1,5 +1,5 @@
 /* A kernel of any length with some of everything: arithmetic, memory, loops, ifs, variables, barriers,
-   shuffles. What is done with it is timed and its memory counted; for tests/test_scale.c and the bench.
+   shuffles. What is done with it is timed and its memory counted; for tests/builder/scale.c and the bench.
    Include behind ptxgen.h. */
 #ifndef SCALE_H
 #define SCALE_H

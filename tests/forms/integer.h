@@ -1,4 +1,4 @@
-/* integer.h - the integer, logic, selection, memory and video forms of test_sim_forms.c, in 128 bits. */
+/* integer.h - the integer, logic, selection, memory and video forms of tests/driver/forms.c, in 128 bits. */
 
 static uint64_t mask_of(int bits) { return bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1; }
 

@@ -149,7 +149,10 @@ void sim_barriers_prepare(sim_kernel *k)
         good = mark_behind(k, &g, &back, k->barrier_site_count - 1, seen, stack, &capacity);
     }
     if (k->behind_count) qsort(k->behind, k->behind_count, sizeof *k->behind, by_code);
-    for (uint32_t n = k->behind_count; n-- > 0;) k->code[k->behind[n].code].behind = n + 1;
+    for (uint32_t n = k->behind_count; n-- > 0;) {
+        k->code[k->behind[n].code].behind = n + 1;
+        k->code[k->behind[n].code].watch |= SIM_WATCH_BEHIND;
+    }
     if (!k->behind_count) k->barrier_site_count = 0;
     free(g.first); free(g.next); free(back.first); free(back.next);
     free(seen);
@@ -188,6 +191,37 @@ uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
 
 /* --- arriving and leaving --------------------------------------------------------------------- */
 
+/* How a barrier was used last, and by a thread that took part. */
+struct sim_barrier_use { const sim_ins *ins; uint32_t expected; sim_record record; };
+
+void sim_barriers_begin(sim_block *b) { if (b->uses) memset(b->uses, 0, 16 * sizeof *b->uses); }
+
+static void keep_use(sim_block *b, uint32_t id, uint32_t all)
+{
+    const sim_barrier *s = &b->barriers[id];
+    if (!b->launch->races || (!b->uses && !(b->uses = calloc(16, sizeof *b->uses)))) return;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        if (!b->barrier_masks[id * b->warp_count + n]) continue;
+        b->uses[id] = (struct sim_barrier_use){ s->first, s->expected ? s->expected : all,
+            { .block = b->race->index, .ins = s->first, .era = b->race->w[n].era, .warp = (uint8_t)n } };
+        return;
+    }
+}
+
+/* A use for another number of threads has ended, and nothing orders this one behind it: they may overlap. */
+static void check_use(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t lane, uint32_t expected)
+{
+    const sim_block *b = w->block;
+    const struct sim_barrier_use *last = b->uses ? &b->uses[id] : NULL;
+    char place[SIM_LINE_TEXT];
+    if (!last || !last->ins || last->expected == expected || !w->launch->races) return;
+    for (uint32_t l = 0; l < SIM_LANES; l++)
+        if (sim_order_known(b->race, w->index, lane, &last->record, l)) return;
+    sim_report_at(w, i, "barrier-count", lane,
+                  "barrier %u waits for %u threads here and for %u at %s, and nothing orders the two", id, expected,
+                  last->expected, sim_line_text(w->kernel->module, last->ins->line, place));
+}
+
 void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t mask)
 {
     sim_block *b = w->block;
@@ -203,7 +237,11 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
     else if (i->count && (!expected || expected > all))
         sim_report_at(w, i, "barrier-count", lane, "the count is %u, but the block has %u threads", expected,
                       w->launch->threads);
-    if (!s->first) { s->first = i; return; }
+    if (!s->first) {
+        check_use(w, i, id, lane, expected ? expected : all);
+        s->first = i;
+        return;
+    }
     if ((expected ? expected : all) != (s->expected ? s->expected : all))
         sim_report_at(w, i, "barrier-count", lane,
                       "barrier %u waits for %u threads here and for %u since %s", id,
@@ -228,6 +266,7 @@ void sim_barrier_complete(sim_block *b, uint32_t id)
 {
     const sim_ins *i = b->barriers[id].first;
     const uint32_t *behind = i && sim_option.barriers ? who_is_behind(b, i) : NULL;
+    if (i && sim_option.barriers) keep_use(b, id, b->warp_count * SIM_LANES);
     if (!behind || i->count) return;
     sim_warp *here = NULL;
     uint32_t missed = 0, which = 0;

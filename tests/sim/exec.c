@@ -312,9 +312,9 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             }
             done++;
             if (lines) sim_profile_line(w->worker, pc, i->last, m);
-            if (SIM_UNLIKELY(i->watch | i->behind | unwritten)) {
+            if (SIM_UNLIKELY(i->watch | unwritten)) {
                 if (i->behind) sim_come_behind(w, i, active);
-                if (i->watch) sim_watch(w, i, active, m);
+                if (i->watch & ~SIM_WATCH_BEHIND) sim_watch(w, i, active, m);
                 if (w->unwritten) sim_unwritten_step(w, i, active, m);
                 unwritten = w->unwritten;
             }
@@ -612,6 +612,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         sim_shadow_set(b->shared_shadow, l->reserved_at, SIM_RESERVED_SHARED);
     }
     memset(b->barriers, 0, sizeof b->barriers);
+    sim_barriers_begin(b);
     memset(b->barrier_masks, 0, (size_t)warps * 64);
     memset(b->predicates, 0, (size_t)k->preds * 4 * warps);
     bool all = b->configured != l->launch_serial;
@@ -903,7 +904,7 @@ static void free_worker(sim_worker *w)
         sim_block *b = w->blocks[k];
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
-        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed); free(b->behind);
+        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed); free(b->behind); free(b->uses);
         sim_calls_free(b);
         sim_cluster_free(b);
         sim_race_block_free(b);

@@ -1052,11 +1052,24 @@ static void place_shared_symbol(sim_lower *lw, sim_symbol *y, uint64_t *at, uint
     if (!dynamic) *at += y->size;
 }
 
+static int by_order(const void *a, const void *b)
+{
+    const sim_function *f = *(sim_function *const *)a, *g = *(sim_function *const *)b;
+    return f->order < g->order ? -1 : f->order > g->order;
+}
+
 static void place_shared(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
     uint64_t at = lw->m->shared_base;
-    uint32_t align = 1;
+    uint32_t align = 1, count = 0;
+    sim_function **with_shared;
+    for (sim_frame *x = lw->frames; x; x = x->next) count += x->function->has_shared;
+    with_shared = sim_alloc(lw->m, (count + 1) * sizeof *with_shared);
+    count = 0;
+    for (sim_frame *x = lw->frames; x; x = x->next)
+        if (x->function->has_shared) with_shared[count++] = x->function;
+    qsort(with_shared, count, sizeof *with_shared, by_order);
     k->shared_base = lw->m->shared_base;
     for (int dynamic = 0; dynamic < 2; dynamic++) {
         if (dynamic) {
@@ -1071,8 +1084,8 @@ static void place_shared(sim_lower *lw)
         }
         for (sim_symbol *y = lw->m->variables; y; y = y->list_next)
             place_shared_symbol(lw, y, &at, &align, dynamic);
-        for (sim_function *f = lw->m->with_shared; f; f = f->next_with_shared)
-            for (sim_symbol *y = f->variables; y; y = y->list_next)
+        for (uint32_t n = 0; n < count; n++)
+            for (sim_symbol *y = with_shared[n]->variables; y; y = y->list_next)
                 place_shared_symbol(lw, y, &at, &align, dynamic);
     }
     if (lw->has_dynamic) k->static_shared = (uint32_t)(at - k->shared_base);
@@ -1096,18 +1109,28 @@ void sim_lower_abandon(sim_module *m)
     if (!m->lowering) return;
     free(m->lowering->fixups);
     free(m->lowering->notes);
+    free(m->lowering);
     m->lowering = NULL;
+}
+
+/* Gives back what an array that is complete does not need. */
+static void *fit(void *array, uint32_t *capacity, uint32_t count, size_t item)
+{
+    void *p = count && count < *capacity ? realloc(array, count * item) : NULL;
+    if (p) *capacity = count;
+    return p ? p : array;
 }
 
 static void lower_function(sim_module *m, sim_function *f)
 {
-    sim_lower *lw = sim_alloc(m, sizeof *lw);
+    sim_lower *lw = calloc(1, sizeof *lw);
+    if (!lw) { m->out_of_memory = true; longjmp(*m->bail, 1); }
+    m->lowering = lw;
     sim_kernel *k = calloc(1, sizeof *k);
     if (!k) { m->out_of_memory = true; longjmp(*m->bail, 1); }
     k->function = f;
     k->module = m;
     f->kernel = k; /* freed with the module, also when we leave early */
-    m->lowering = lw;
     lw->m = m;
     lw->k = k;
     k->reg_slots = SPECIAL_SLOTS;
@@ -1139,18 +1162,21 @@ static void lower_function(sim_module *m, sim_function *f)
     sim_find_unwritten(lw);
     sim_race_prepare(lw->k);
     sim_barriers_prepare(lw->k);
-    m->lowering = NULL;
+    for (sim_frame *frame = lw->frames; frame; frame = frame->next) frame->function->frame = NULL;
+    sim_lower_abandon(m);
+    k->code = fit(k->code, &k->code_capacity, k->code_count, sizeof *k->code);
+    k->statements = fit(k->statements, &k->statement_capacity, k->code_count, sizeof *k->statements);
+    k->uses = fit(k->uses, &k->use_capacity, k->use_count, sizeof *k->uses);
     k->magic = 0x4b524e4c;
 }
 
-/* Every kernel looks at the shared variables of all functions: through this list, not through all of them. */
+/* A kernel looks at the shared variables of its functions, in the order of the text. */
 static void find_shared(sim_module *m)
 {
-    sim_function **at = &m->with_shared;
+    uint32_t order = 0;
     for (sim_function *f = m->functions; f; f = f->next) {
-        bool has = false;
-        for (const sim_symbol *y = f->variables; y; y = y->list_next) has |= y->space == SP_SHARED;
-        if (has) { *at = f; at = &f->next_with_shared; }
+        f->order = order++;
+        for (const sim_symbol *y = f->variables; y; y = y->list_next) f->has_shared |= y->space == SP_SHARED;
     }
 }
 
@@ -1161,7 +1187,10 @@ static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
     return false;
 }
 
-/* Module variables get device memory: one allocation each, so that bounds are exact. */
+int sim_variable_kind(const sim_symbol *y)
+{ return y->managed ? MEM_HOST : y->space == SP_CONST ? MEM_CONST : MEM_MODULE; }
+
+/* Module variables get device memory, managed ones the host's: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
     uint64_t constants = 0;
@@ -1184,11 +1213,11 @@ static void place_variables(sim_module *m)
                     uint64_t room = UINT64_MAX - constants;
                     if (y->space == SP_CONST) constants += y->size < room ? y->size : room;
                     uint64_t size = y->size ? y->size : 1;
-                    int error = sim_memory_alloc(m->context, size,
-                                                 y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
+                    int error = sim_memory_alloc(m->context, size, sim_variable_kind(y), y->name, &a);
                     if (error) { m->out_of_memory = true; longjmp(*m->bail, 1); }
                     y->address = a->base;
-                    sim_shadow_set(a->shadow, 0, size);       /* module variables start as zero */
+                    a->managed = y->managed;
+                    if (a->shadow) sim_shadow_set(a->shadow, 0, size);       /* variables start as zero */
                     if (y->init) memcpy(a->host, y->init, (size_t)y->size);
                 } else for (sim_reloc *r = y->relocs; r; r = r->next) {
                     sim_symbol *target = NULL;

@@ -124,6 +124,7 @@ typedef struct sim_lower {
     uint32_t fixup_count, fixup_capacity;
     sim_note_entry *notes; uint32_t note_count, note_capacity;
     const sim_function *counted; uint32_t *occurrences; /* contract.c */
+    uint8_t carry;                     /* suspect.c: what set the carry flag in this basic block */
     char full[160];                    /* the instruction's name, for messages */
 } sim_lower;
 

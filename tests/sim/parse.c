@@ -407,6 +407,19 @@ static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
     return r;
 }
 
+/* Twice the buckets; the symbols of open scopes go in again in their order, the newest is found first. */
+static void grow_table(parser *s)
+{
+    sim_module *m = s->m;
+    m->bucket_count *= 2;
+    m->buckets = sim_alloc(m, m->bucket_count * sizeof *m->buckets);
+    for (uint32_t k = 0; k < s->scope_count; k++) {
+        sim_symbol *y = s->scope[k], **bucket = &m->buckets[hash(y->name, strlen(y->name)) & (m->bucket_count - 1)];
+        y->hash_next = *bucket;
+        *bucket = y;
+    }
+}
+
 static void enter(parser *s, sim_symbol *y)
 {
     sim_module *m = s->m;
@@ -439,6 +452,7 @@ static void enter(parser *s, sim_symbol *y)
         s->scope_capacity = capacity;
     }
     s->scope[s->scope_count++] = y;
+    if (s->scope_count > m->bucket_count) grow_table(s);
 }
 
 static sim_symbol *new_symbol(parser *s, int kind, const char *text)
@@ -719,7 +733,7 @@ static sim_statement *new_statement(parser *s)
 {
     sim_function *f = s->function;
     if (f->statement_count == f->statement_capacity) {
-        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 64;
+        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 4;
         sim_statement *grown = sim_alloc(s->m, capacity * sizeof *grown);
         if (f->statement_count) memcpy(grown, f->body, f->statement_count * sizeof *grown);
         f->body = grown;
@@ -1114,12 +1128,13 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
     uint32_t align = 0, vector = 0;
     sim_type t = T_NONE;
     sim_symbol *y = NULL;
-    bool reg = space == SP_REG;
+    bool reg = space == SP_REG, managed = false;
     for (;;) {
         if (directive(s, "align")) { align = alignment(s); continue; }
         if (directive(s, "attribute")) {
             since(s, ".attribute", 40, 30);
             expect(s, '(');
+            managed |= directive(s, "managed");
             while (*s->p && !peek(s, ')')) s->p++;
             expect(s, ')');
             continue;
@@ -1153,6 +1168,7 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
         y->space = (uint8_t)space;
         y->vector = (uint8_t)vector;
         y->is_formal = formal;
+        y->managed = managed && space == SP_GLOBAL;
         y->is_extern = is_extern;
         y->count = 1;
         y->elements = dimensions(s, &array, &open);

@@ -179,6 +179,7 @@ typedef struct sim_symbol {
     uint8_t  kind, type, space;
     uint8_t  vector;                   /* 2 or 4 for .v2/.v4 declarations */
     bool     is_extern, is_formal, is_array, range;    /* range: %r<n> */
+    bool     managed;                  /* .attribute(.managed): the host reads and writes it too */
     uint32_t count;                    /* range: registers */
     uint32_t index;                    /* registers: first index in the function; labels: statement */
     uint32_t depth, line, align;
@@ -248,7 +249,7 @@ enum { LINK_STATIC, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_EXTERN };
 
 typedef struct sim_function {
     const char *name;
-    struct sim_function *next, *next_with_shared;
+    struct sim_function *next;
     struct sim_module *module;
     sim_symbol *params, *returns;      /* in order, by list_next */
     sim_symbol *variables;             /* .local, .shared, .param declared inside */
@@ -261,6 +262,8 @@ typedef struct sim_function {
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
     uint8_t linkage;                   /* LINK_ */
+    uint32_t order;                    /* in the module */
+    bool has_shared;                   /* variables */
     bool is_entry, has_body, is_prototype, noreturn, is_alias, busy, checked, has_barrier, label_waits,
         explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
@@ -285,7 +288,7 @@ typedef struct sim_module {
     struct sim_places *places;         /* check.c */
     uint32_t version, target; char target_suffix;
     bool address64, debug;
-    sim_function *functions, **functions_tail, *with_shared;
+    sim_function *functions, **functions_tail;
     sim_symbol *variables, **variables_tail;
     sim_symbol **buckets; uint32_t bucket_count;
     uint32_t shared_base;
@@ -308,6 +311,7 @@ int  sim_module_check(struct sim_context *context, const char *text, size_t leng
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
+int  sim_variable_kind(const sim_symbol *y);                  /* of its memory */
 void sim_lower_abandon(sim_module *m);
 
 /* --- instruction forms ------------------------------------------------------------------------ */
@@ -419,6 +423,8 @@ enum {
 };
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 
+#define SIM_WATCH_BEHIND 0x80000000u   /* in a sim_ins's watch */
+
 typedef struct sim_ins {
     sim_handler fn;
     uint32_t d, a, b, c;               /* slots (units of 32 uint32_t); predicates: indices */
@@ -435,7 +441,7 @@ typedef struct sim_ins {
     uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
-    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind */
+    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; with SIM_WATCH_BEHIND */
 } sim_ins;
 
 typedef enum sim_special {
@@ -598,6 +604,7 @@ typedef struct sim_allocation {
     uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
     size_t host_mapped, shadow_mapped;
     bool freed, owned_by_caller, managed, freed_later;
+    bool of_graph, graph_live;         /* a node's: freed and there again; allocated, as the calls go */
     uint8_t kind;
     unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */
     uint16_t entry; uint64_t call;     /* who made it */
@@ -613,6 +620,11 @@ typedef struct sim_allocation {
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
 int  sim_memory_free(uint64_t base, int kind);
+void sim_memory_of_graph(sim_allocation *a);       /* becomes a graph's, and sleeps */
+void sim_memory_sleep(sim_allocation *a);          /* freed, and may be there again: memory of a graph */
+void sim_memory_wake(sim_allocation *a);           /* with nothing written in it */
+uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
+void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
 sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
 /* The next allocation of a context, from *at = 0 on; NULL at the end. */
@@ -781,6 +793,7 @@ typedef struct sim_block {
     uint8_t *local, *local_shadow; uint32_t local_bytes; size_t local_capacity;
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
+    struct sim_barrier_use *uses;      /* by barrier (barriers.c) */
     uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes behind that barrier (barriers.c) */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;

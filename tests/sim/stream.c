@@ -283,7 +283,18 @@ static int run_free(const sim_work *w)
     if (!a || a->freed) return CU_OK;
     sim_order_range(w, a, a->base, a->base + a->size, 0, 0, true);
     sim_pool_returned(a);
-    return sim_memory_free(a->base, a->kind);
+    if (!a->of_graph) return sim_memory_free(a->base, a->kind);
+    sim_memory_sleep(a);
+    return CU_OK;
+}
+
+static int run_alloc(const sim_work *w)
+{
+    sim_allocation *a = sim_memory_at(w->u.release.address);
+    if (!a || !a->of_graph) return CU_INVALID_VALUE;
+    sim_memory_wake(a);
+    sim_order_range(w, a, a->base, a->base + a->size, 0, 0, true);
+    return CU_OK;
 }
 
 /* Carries the stream's first piece of work out, whose dependencies are done. False: it waits for memory. */
@@ -304,6 +315,7 @@ static bool run_head(sim_stream *s)
         code = run_value(w);
         if (w->u.value.write) host_learns(w->clock, s->id, w->seq);      /* that may be looking at it */
         break;
+    case W_ALLOC:  if (!dead) code = run_alloc(w); break;
     case W_FREE:   code = run_free(w); break;
     case W_EMPTY: {                    /* cuMemAllocAsync: the memory is there from here on */
         sim_allocation *a = w->u.release.address ? sim_memory_find(w->u.release.address) : NULL;

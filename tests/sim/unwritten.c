@@ -513,14 +513,13 @@ void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const u
 /* div and rem. */
 void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m)
 {
-    uint32_t zero = 0;
-    if (i->width == 2) {
-        const uint64_t *b = sim_slot64(w, i->b);
-        SIM_EACH_LANE(l, m) zero |= (uint32_t)!b[l] << l;
-    } else {
-        const uint32_t *b = sim_slot(w, i->b), cut = i->width ? SIM_FULL : 0xffff;
-        SIM_EACH_LANE(l, m) zero |= (uint32_t)!(b[l] & cut) << l;
-    }
+    const uint64_t *wide_b = sim_slot64(w, i->b);
+    const uint32_t *b = sim_slot(w, i->b), cut = i->width ? SIM_FULL : 0xffff;
+    uint32_t some = 0, zero = 0;       /* some: any of the 32, which the compiler finds in few steps */
+    if (i->width == 2) for (uint32_t l = 0; l < SIM_LANES; l++) some |= !wide_b[l];
+    else for (uint32_t l = 0; l < SIM_LANES; l++) some |= !(b[l] & cut);
+    if (SIM_UNLIKELY(some))
+        SIM_EACH_LANE(l, m) zero |= (uint32_t)!(i->width == 2 ? wide_b[l] : b[l] & cut) << l;
     sim_op_handler((int)i->imm)(w, i, m);
     if (SIM_UNLIKELY(zero)) undefined(w, i, i->d, zero, W_ZERO, NULL);
 }
@@ -955,7 +954,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
                 uint64_t shown = p->at[l] + (uint64_t)k * size;
                 if (p->space == SP_LOCAL) shown %= w->kernel->local_bytes;
                 origin o = {i,    NULL,  shown,    w->index * SIM_LANES + l,
-                            size, first, p->space, gap_at(p, offset, size), false};
+                            size, first, p->space, gap_at(p, offset, size), false, W_UNWRITTEN};
                 from = remember(w, &o);
             }
             put(w, x, slot, l, bits, from);
