@@ -3981,6 +3981,9 @@ static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_ex2(k, difference);
 }
 
+/* A scale above 1 comes behind a product with q: q times that might become infinite, and 0 in K then NaN. */
+static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+
 /* The address in the args of a pointer to global memory. */
 static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
@@ -5024,9 +5027,6 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
-/* A scale above 1 comes behind the product: q times that might become infinite, and 0 in K then NaN. */
-static int ptxk__flash_scale_late(const ptxk__flash *f) { return f->scale < -1 || f->scale > 1; }
-
 /* 2^(x - most), and 2^-32 of that where V may be so large that sums of it would pass the range of f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
     ptx_val difference = ptx_sub(k, x, most); /* first: beside large scores 32 is nothing */
@@ -5057,7 +5057,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
-            if (ptxk__flash_scale_late(f)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
+            if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_capped(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
@@ -5106,7 +5106,7 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
         ptxk__flash_q(k, f, w, p, column, vec, x[h]);
         place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
     }
-    for (h = 0; h < rounds && !ptxk__flash_scale_late(f); h++)
+    for (h = 0; h < rounds && !ptxk__scale_is_late(f->scale); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
     for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, w->shared, &here); pass++)
         for (h = 0; h < rounds; h++) {
@@ -11276,6 +11276,7 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
             x = ptx_op2(k, PTX_MUL, PTX_RN, q[h][0], key[0]);
             x = ptxk_dot(k, 7, &q[h][1], key + 1, x);
             x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes);
+            if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             x = ptxk__below_infinity(k, x);
             x = ptx_selp(k, x, ptx_f32(-INFINITY), inside);
             old = ptx_get(k, top[h]);
@@ -11476,7 +11477,7 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             norm.factor = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         }
         x = ptxk__dec_turned(c, row, e, a->position, &norm);
-        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
+        if (!ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
         at = ptx_ptr_add(k, a->q, i, 4);
         ptx_st(k, PTX_F32, ptx_at(at, 0), x);
         ptx_end(k);

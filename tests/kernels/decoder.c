@@ -183,6 +183,19 @@ static void an_eps_of_0_adds_nothing(void) {
     model_free(&m);
 }
 
+/* A scale above 1 comes behind the product with q. */
+static void scales_above_1(void) {
+    static const float scales[] = {1.5f, -0.9f};
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        model m = small_model(2);
+        m.desc.scale = scales[i];
+        m.ref.scale = (double)scales[i];
+        model_run(&m);
+        model_free(&m);
+    }
+}
+
 /* One without a prompt gets no token, no row of a cache, no logits; the others are as ever. */
 static void a_sequence_may_rest(void) {
     model m = small_model(3);
@@ -477,6 +490,7 @@ int main(void) {
     each_end_token_ends_a_sequence();
     a_sequence_may_rest();
     an_eps_of_0_adds_nothing();
+    scales_above_1();
     what_does_not_fit_is_refused();
     the_cache_may_be_full_to_the_last_row();
     the_stop_flag_ends_it();
