@@ -8542,7 +8542,8 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
     uint32_t effects = ptx__effects_of(p->k, i);
     if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
-    if (report && open && effects >> PTX__EFFECT_READ & 1 && ptx__shared_array(p->k, p->g, i) & *p->about)
+    if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
+        && ptx__shared_array(p->k, p->g, i) & *p->about)
         ptx__fault(
             p->k, PTX_E_ASYNC, i,
             "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
@@ -8566,7 +8567,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
-    for (s = 0; (i = g->special[s]) != UINT32_MAX; s++)
+    for (s = 0; g->sets && (i = g->special[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
     p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
