@@ -1,16 +1,5 @@
-# ptxgen. `make run`: generate kernels, run them, show numbers. `make test`: prove what this machine can.
+# ptxgen. `make run`: generate kernels, run them, show numbers. `make test`: the tests for every change.
 # Needs a C compiler and make. Uses, where they are there: a GPU and its driver, ptxas, a second compiler.
-#
-#   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
-#   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
-#   sanitize  the same, all built with the address and undefined-behaviour sanitizers
-#   bench   emission speed, long kernels, launch overhead, compile times (BENCH_COMPILE=0: without them);
-#           the speed of the CPU driver
-#   fuzz    hostile PTX for the CPU driver, random programs for the builder, hostile GGUF files,
-#           FUZZ_SECONDS=60 each; needs clang
-#   gpu     the tests on the real driver, then the benches
-#   runtime a CUDA runtime over the CPU driver: programs of nvcc run as they are (tests/cudart)
-#   clean   remove build/
 
 CC      ?= cc
 CFLAGS  ?= -O2
@@ -23,11 +12,31 @@ SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
-SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
-TESTS    = $(patsubst tests/%.c,$(B)/%,$(filter-out tests/test_sim_%,$(wildcard tests/test_*.c)))
 
-.PHONY: all run test sanitize bench fuzz gpu runtime clean
-all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
+# Tests lie in folders by what they prove; a program a file. PROOF holds those that `make test` leaves out:
+# they take long, and what they find a change seldom breaks.
+SUITES   = builder faults kernels cuda examples driver
+TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
+SCRIPTS  = dropin snippets cuda/threads examples/command_lines
+PROOF    = 
+SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
+OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
+DRIVER   = $(SIM)
+
+.PHONY: all help run test proof sanitize bench fuzz gpu runtime clean FORCE
+all: $(SIM) $(EXAMPLES) $(addprefix $(B)/tests/,$(TESTS)) $(B)/bench $(B)/bench_sim
+
+help:
+	@echo 'make run       the examples, on the GPU if there is one, else on the CPU driver (tests/sim)'
+	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
+	@echo 'make proof     all tests, for a release'
+	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
+	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
+	@echo '               without them), the speed of the CPU driver'
+	@echo 'make fuzz      hostile PTX, calls and model files, random programs; FUZZ_SECONDS=60 each; needs clang'
+	@echo 'make gpu       the tests on the real driver, then the benches'
+	@echo 'make runtime   a CUDA runtime over the CPU driver, for programs that nvcc compiles'
+	@echo 'make clean     removes build/'
 
 run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
@@ -42,11 +51,25 @@ run: $(SIM) $(EXAMPLES)
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 20
 
-test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
-	@sh tests/run.sh $(SIM) $(B)
+test: $(addprefix $(B)/results/,$(SHORT))
+	@sh tests/run.sh sum $(B) $(SHORT)
+
+proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
+	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
+
+$(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
+$(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(EXAMPLES) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)
+$(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
+$(B)/results/dropin $(B)/results/snippets: $(B)/results/%: tests/%.sh $(SIM) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
+$(B)/results/%: $(B)/tests/% $(SIM) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) $* $<
 
 sanitize:
-	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" test
+	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" proof
 
 bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
@@ -54,11 +77,12 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@echo
 	@$(B)/bench_sim $(SIM)
 
-gpu: $(TESTS) $(EXAMPLES) $(B)/bench
-	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
+gpu: $(EXAMPLES) $(B)/bench
+	@$(MAKE) --no-print-directory -j1 DRIVER=gpu SUITES="builder kernels cuda examples" \
+	  SCRIPTS=examples/command_lines proof
 	@$(B)/flash_decode
-	@$(B)/flash_prefill seq=4096 heads=32 kv_heads=8 repeat=20
-	@$(B)/q4k_gemv n=4096 k=14336
+	@$(B)/flash_prefill --seq 4096 --heads 32 --kv-heads 8 --repeat 20
+	@$(B)/q4k_gemv --n 4096 --k 14336
 	@$(B)/bench
 
 clean:
@@ -82,18 +106,25 @@ $(B)/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
-$(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h $(wildcard tests/forms/*.h)
+# The implementation of the three headers, compiled once; tests include the headers as users do and link it.
+# A test that asks for private parts of a header compiles its own copy (see OWN_COPY).
+$(B)/implementation.o: tests/implementation.c $(HEADERS)
 	@mkdir -p $(B)
+	$(CC) -std=c99 $(CFLAGS) $(WARN) -c $< -o $@
+
+TESTHEADERS = $(wildcard tests/*.h tests/reference/*.h tests/forms/*.h examples/*.h) tests/sim/ptxsim.h
+
+$(B)/tests/driver/%: tests/driver/%.c tests/simtest.h tests/sim/ptxsim.h $(wildcard tests/forms/*.h)
+	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
 
-$(B)/test_run_forms $(B)/test_random: $(B)/test_%: tests/test_%.c $(HEADERS) tests/kerneltest.h \
-  $(wildcard tests/forms/*.h tests/program.h)
-	@mkdir -p $(B)
-	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wno-unused-function $< -o $@ -ldl -lm
+$(OWN_COPY): $(B)/tests/%: tests/%.c $(HEADERS) $(TESTHEADERS)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm -pthread
 
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/*.h tests/reference/*.h examples/*.h) tests/sim/ptxsim.h
-	@mkdir -p $(B)
-	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm -pthread
+$(B)/tests/%: tests/%.c $(B)/implementation.o $(HEADERS) $(TESTHEADERS)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< $(B)/implementation.o -o $@ -ldl -lm -pthread
 
 $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
@@ -126,11 +157,13 @@ fuzz:
 	@$(MAKE) --no-print-directory $(B)/fuzz/gguf $(B)/fuzz/models
 	$(B)/fuzz/gguf -max_len=20000 $(FUZZRUN) $(B)/fuzz/models
 
-$(B)/fuzz/seeds: $(SIM) $(SIMTESTS)
+DRIVER_TESTS = $(patsubst %,$(B)/tests/%,$(filter driver/%,$(TESTS)))
+
+$(B)/fuzz/seeds: $(SIM) $(DRIVER_TESTS)
 	@mkdir -p $@
 	@find tests/data -name '*.ptx' -size -20k -exec cp {} $@ \;
 	@tar xzf tests/nvcc/ptx.tar.gz -C $@ && find $@/ptx -size +20k -delete
-	@for t in $(SIMTESTS); do SIMTEST_KEEP=$@ PTXSIM_QUIET=1 $$t $(SIM) >/dev/null 2>&1; done
+	@for t in $(DRIVER_TESTS); do SIMTEST_KEEP=$@ PTXSIM_QUIET=1 $$t $(SIM) >/dev/null 2>&1; done
 	@touch $@
 
 $(B)/fuzz/api: tests/fuzz/api.c $(FUZZOBJ)
@@ -146,9 +179,9 @@ $(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) examples/gguf.h examples/tokeniser.
 	@mkdir -p $(B)/fuzz
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@ -ldl -lm
 
-$(B)/fuzz/models: $(B)/test_gguf
+$(B)/fuzz/models: $(B)/tests/examples/gguf
 	@mkdir -p $@
-	@GGUFTEST_KEEP=$@ $(B)/test_gguf >/dev/null
+	@GGUFTEST_KEEP=$@ $(B)/tests/examples/gguf >/dev/null
 	@touch $@
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)

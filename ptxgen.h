@@ -15,12 +15,10 @@
        ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
        ptx_val a = ptx_param(k, "a", PTX_F32);
        ptx_val n = ptx_param(k, "n", PTX_U32);
-       ptx_val block = ptx_ctaid_x(k);
-       ptx_val threads = ptx_ntid_x(k);
-       ptx_val i = ptx_mad(k, block, threads, ptx_tid_x(k));
+       ptx_val i = ptx_global_x(k);
        ptx_if(k, ptx_setp(k, PTX_LT, i, n));
-           ptx_val xi = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, x, i, 4), 0));
-           ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, 4), 0);
+           ptx_val xi = ptx_ld_elem(k, PTX_F32, x, i);
+           ptx_mem yi = ptx_elem(k, PTX_F32, y, i);
            ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xi, ptx_ld(k, PTX_F32, yi)));
        ptx_end(k);
        ptx_ret(k);
@@ -54,6 +52,10 @@
           shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
           PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
           ptx_ptr(p, PTX_GLOBAL) says what it is.
+   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) is p[i], ptx_st_elem(k, PTX_F32, p, i, x) sets it, and
+          ptx_elem(k, PTX_F32, p, i) is it as a memory operand. A field of a C struct, particle.mass:
+          ptx_ld_field(k, PTX_F32, p, particle, mass) and ptx_st_field(k, PTX_F32, p, particle, mass, x); its
+          address is ptx_field(p, particle, mass).
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
           has.
@@ -76,14 +78,12 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table, by
-          ptx_reference().
+          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table.
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets, comments and statements end in the text that they begin in. It is read
-          for what is sure: instructions that PTX or the target has not, operands that these have not, names
-          that nothing declares, labels that stand nowhere, and what is declared twice: a text that is used
-          again keeps its labels in braces.
+          most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
+          instructions, names, branches and exits are not checked: that is left to the assembler. A text that
+          is used again keeps its labels in braces.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -103,86 +103,30 @@
           all may follow the call. Recursion is refused.
    PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
           arguments.
-   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases: no case runs into the next. ptx_brx() is the bare jump through a table.
-   WHAT IS VERIFIED  before there is a text, along every path: each value is defined where it is used; labels,
-          scopes and ends; no code that nothing reaches, no loop without a way out; addresses (space, width,
-          range, alignment as far as they are known); immediates against their slots; limits of shared,
-          constant and parameter memory; waits for cp.async and wgmma; the fence of wgmma; setmaxnreg without
-          a cap at entry; launch bounds; and what follows.
-   TOGETHER  Barriers, shuffles, matrices are for all threads of a cluster, a block, a warpgroup (four warps),
-          a warp. The verifier follows what differs between threads (ids, loads, atomics, results of calls
-          and raw text) into branches and loops, and refuses such an instruction where only some come, those
-          that have left by ptx_ret counted in. Block ids differ in a cluster. It knows %tid.x / 32 in its
-          spellings, (%ctaid.x * 128 + %tid.x) / 32 too where ptx_require_block() or ptx_launch_bounds() make
-          the block a multiple of 32 (of an undeclared block it takes %tid.x to count its threads),
-          comparisons with multiples of 32 and 128. Where you know better, say so: ptx_cluster_uniform(),
-          ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
-   MEMBER MASKS  name the lanes that come to a shuffle or vote: all that are named, and no others. A mask that
-          is a number is compared with the conditions on the way, where these are made of thread and lane ids
-          and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
-          checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
-          the `if` on p is the safe way.
-          Where all lanes of a shuffle by numbers would read of lanes that are not named, it is refused.
-   ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
-          not aligned, and the wrong space of what a number or a generic address was made of; of one with a
-          run-time index, only what can never be aligned. With ptx_require_block(), the places of the first
-          and the last thread are known too.
-   GROUPS  wgmma and setmaxnreg need a block that has a warpgroup; a descriptor or predicate of wgmma that
-          thread ids make different is refused, so are warpgroups of a declared block that ask for more
-          registers than it began with, a numbered barrier that too few ever come to, tcgen05 for one block
-          and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
-   ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
-          race      shared memory that threads of different warps touch, one of them writing, with no barrier
-                    between: by the bytes of each thread, where these follow from thread and lane ids, numbers
-                    and, in the first rounds of a loop, what its variables begin with (a block of unknown size
-                    is taken to have four warps); else only where one address is the other plus something, or
-                    neither hangs on a stage or part that is not known. Copies read, or written over, before
-                    the wait that is for their group, or by others before a barrier; rounds that wait for a
-                    group and begin none; mbarriers made, and bulk copies and products of tensor memory begun,
-                    by every thread; .nc loads of what is written; what a bulk copy or a product reads before
-                    a barrier, or written over or given back before the wait; reads of what was given back;
-                    stores of different values at one place, a load, a sum and a store where the data choose
-                    the place, in global memory too where all threads have one place; among blocks, an atomic
-                    that is to tell of stores with no fence or barrier between, waits, flags and locks that
-                    order nothing, a lock given back by an ordinary store, a swap of what was made of what
-                    there was before; stages of a ring that overlap; tensor memory loaded, or given back,
-                    before the product is over, or while others load.
-          unwaited  copies under way at the end of the kernel.
-          order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
-                    met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
-                    or state (of its first 12 rounds), or for what only comes behind the wait, without asking
-                    for the outcome or trying again, arrivals and bytes against what was expected; barriers
-                    with two counts or purposes, with fewer than come, that wait for each other, or arrivals
-                    that nobody waits for; bytes of a multicast that a block does not expect; tensor memory
-                    that some way does not give back, or another warp does, products in it that nobody can
-                    wait for, or its stores; carries lost, or taken for borrows;
-                    PTX_CTA on what all blocks reach; stores before the wait for the kernel before.
-          proxy     plain stores before an asynchronous read, without the fence.
-          align     vectors that neighbouring threads or rounds move by less than they need.
-          idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
-                    ordinary load or whose condition no round changes, that pass by their end or swap for
-                    what is no more, products that never add, variables that nothing reads.
-          beyond    indices whose mask, division or loop leads beyond the array, copies of a ring with more
-                    stages than that, an index before the first of all, what is no rank for ptx_mapa.
-          unwritten local and shared arrays that are read, or counted up, and that nothing fills, or before
-                    that; in a block of declared size, bytes that no thread stores; products of tensor memory
-                    that add to nothing.
-          number    counts that shift all out, bit fields beyond the register, divisors that are 0, tables of
-                    lop3 that leave an operand out, constants that a type makes 0, infinite or cuts off, roots
-                    of what is negative, integers and other formats read as floats, sums of nothing.
-          lanes     what shuffles down or up have left in the first or last lane, used by others.
-          contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8, registers).
-          It takes longer than verifying, and ends its search in very long kernels.
+   VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
+          unreachable code, no loop without a way out; constant offsets out of the range of an array or
+          variable, or misaligned; limits of shared, constant and parameter memory, of launch bounds and of
+          setmaxnreg; waits for cp.async, wgmma and tcgen05.ld; fences of wgmma; and uniformity.
+   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, a block, a
+          warpgroup (four warps) or a warp. The verifier follows what differs between threads (ids, loads,
+          atomics, results of calls and raw text) into branches and loops, and refuses such an instruction
+          where only some of its threads come; threads that have left by ptx_ret count as absent. Block ids
+          differ in a cluster. It knows %tid.x / 32 in its spellings, (%ctaid.x * 128 + %tid.x) / 32 too where
+          ptx_require_block() or ptx_launch_bounds() make the block a multiple of 32 (of an undeclared block
+          it takes %tid.x to count its threads), and comparisons with multiples of 32 and 128. Where you know
+          better, say so: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+          A member mask names the lanes that come to a shuffle or vote. The mask of all lanes is for a whole
+          warp; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p makes a right one.
+   FOUND BY RUNNING  What depends on values is not guessed: races, member masks, indices, phases of mbarriers,
+          what no thread has written. A run of the kernel on a checking driver or tool finds it.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its words, barriers and jumps, or
-          prove that run-time indices differ: advice about races errs on the side of saying nothing. Named
-          barriers are counted up in a block of declared size only: else which warps meet at number 3 is yours
-          to know.
+          memory or through a function; parse raw text; guess what depends on values at run time.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -220,6 +164,16 @@ extern "C" {
 
 #define PTXGEN_VERSION "0.1"
 
+/* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
+   conversion in a macro, which is in the caller's file. */
+#ifdef __cplusplus
+#define PTX_ZERO {}
+#define PTX__CAST(type, value) static_cast<type>(value)
+#else
+#define PTX_ZERO {0}
+#define PTX__CAST(type, value) ((type)(value))
+#endif
+
 /* ---- [ERRORS] ---------------------------------------------------------------------------------------------
 
    X(code, name, meaning): the enumerator PTX_E_<code>, ptx_error_name(), and the text in the documentation.
@@ -230,7 +184,7 @@ extern "C" {
     X(ARGUMENT, "argument", "an argument of a call is NULL or out of its range")                             \
     X(NAME, "name", "not a name: letters, digits and _, starting with a letter or _, ASCII,                  \
         at most 255 long")                                                                                   \
-    X(DUPLICATE, "duplicate", "the name is taken in this module or kernel")                                  \
+    X(NAME_TAKEN, "name-taken", "the name is taken in this module or kernel")                                \
     X(TYPE, "type", "an operand's type is not the one that the instruction needs there")                     \
     X(FORM, "form", "the instruction does not exist for this type")                                          \
     X(MODIFIER, "modifier", "the instruction does not take this modifier or combination")                    \
@@ -265,36 +219,6 @@ extern "C" {
 typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
 #undef PTX__ENUM
 
-/* Advice: what is no error but costs, or is right only by luck. X(code, name, meaning) as above. */
-#define PTX_ADVICE(X)                                                                                        \
-    X(NONE, "none", "nothing")                                                                               \
-    X(RACE, "race", "shared memory that one thread writes and another reads, with no barrier between")       \
-    X(PRESSURE, "pressure", "more registers live at once than a thread may have: they will be spilled")      \
-    X(CONTRACTION, "contraction", "a mul and an add that the assembler may join into one fma")               \
-    X(UNWAITED, "unwaited", "copies that are under way when the kernel ends")                                \
-    X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
-    X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
-    X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
-    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
-    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
-    X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
-    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")   \
-    X(NUMBER, "number", "numbers that an instruction makes nothing of, or not what they seem to say")        \
-    X(LANES, "lanes", "what one lane of a warp has by shuffles, used as if all had it")
-
-#define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
-typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
-#undef PTX__ENUM
-
-/* One piece of advice. Pointers live until the module changes or is advised again. */
-typedef struct ptx_advice {
-    ptx_advice_code code;
-    const char *message;  /* "file.c:12: advice: kernel 'k', instruction 7: ... [race]" */
-    const char *site;     /* "file.c:12" */
-    const char *kernel;
-    uint32_t instruction; /* its index in the kernel, counted from 0 */
-} ptx_advice;
-
 /* Where a line of the text comes from. Pointers live as long as the module. */
 typedef struct ptx_place {
     const char *kernel;
@@ -323,9 +247,9 @@ typedef struct ptx_error {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
-   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. */
+   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
+   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
-    X(NONE, "none", 0, '-')                                                                                  \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
     X(B16, "b16", 16, 'b')                                                                                   \
@@ -372,7 +296,11 @@ typedef struct ptx_error {
     X(S2, "s2", 0, 'm')
 
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
-typedef enum ptx_type { PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT } ptx_type;
+typedef enum ptx_type {
+    PTX_NONE,
+    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
+} ptx_type;
 #undef PTX__ENUM
 
 /* State space of an address. PTX_GENERIC is what an address has of which nothing is known. */
@@ -428,9 +356,9 @@ typedef struct ptx_kernel ptx_kernel;
 
 /* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
-#define PTX_SM(number) ((ptx_target)(number))
-#define PTX_SM_A(number) ((ptx_target)(number) | 0x1000u)
-#define PTX_SM_F(number) ((ptx_target)(number) | 0x2000u)
+#define PTX_SM(number) PTX__CAST(ptx_target, number)
+#define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
+#define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
 /* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
    */
@@ -471,6 +399,8 @@ typedef struct ptx_launch {
     uint32_t cooperative;       /* 1: only where all blocks are resident at once */
     uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: the launch does not say */
 } ptx_launch;
+/* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -499,9 +429,9 @@ typedef struct ptx_operation {
    MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families, arithmetic
    (which carry bit 62) and memory (bit 63), so that one is never taken for the other. The texts and the first
    .version and target of a modifier stand in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
-#define PTX__A(bit) ((ptx_mods)1 << 62 | (ptx_mods)1 << (bit))
-#define PTX__M(bit) ((ptx_mods)1 << 63 | (ptx_mods)1 << (bit))
-#define PTX__FAMILY ((ptx_mods)3 << 62)
+#define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
+#define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
+#define PTX__FAMILY (UINT64_C(3) << 62)
 
 #define PTX_EQ PTX__A(0) /* comparisons: setp, set */
 #define PTX_NE PTX__A(1)
@@ -688,7 +618,7 @@ typedef struct ptx_operation {
 #define PTX__MULTIMEM_ST (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
 
 /* Sets of types, one bit each. */
-#define PTX__T(type) ((uint64_t)1 << PTX_##type)
+#define PTX__T(type) (UINT64_C(1) << PTX_##type)
 #define PTX__I16 (PTX__T(U16) | PTX__T(S16))
 #define PTX__I32 (PTX__T(U32) | PTX__T(S32))
 #define PTX__I64 (PTX__T(U64) | PTX__T(S64))
@@ -753,7 +683,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
-#define PTX_TABLE(OP, FORM)                                                                                  \
+#define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
     OP(MOV, "mov", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
@@ -853,7 +783,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(TANH, "tanh", "t=t", PTX__T(F32) | PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)          \
     FORM(TANH, "tanh", "t=t", PTX__BF16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 78, 90)                     \
     OP(TESTP, "testp", "p=t", PTX__FLT, 0, PTX__TEST, PTX__TEST, 0, 20, 0)                                   \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)                                            \
+    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)
+#define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
     OP(AND, "and", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
     OP(OR, "or", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                       \
@@ -943,7 +874,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX__BOOL, 0, 78, 90)                                                                              \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
-    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)                               \
+    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
+#define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
     OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
@@ -1024,7 +956,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 0, 0, 0, 0, 0, 78, 90)                                      \
     OP(MAPA_GENERIC, "mapa.u64", "d=du", 0, 0, 0, 0, 0, 78, 90)                                              \
     OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 0, 0, 0, 0, 0, 78, 90)                           \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)                                   \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
+#define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
     OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
     FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
@@ -1149,7 +1082,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 81, 90)                                           \
     OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__I32 | PTX__I64, 0, PTX_MMIO | PTX_RELEASE | PTX_GPU        \
         | PTX_SYS | PTX__M_GLOBAL | PTX_ATOM_ADD, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL            \
-        | PTX_ATOM_ADD, 0, 87, 100)                                                                          \
+        | PTX_ATOM_ADD, 0, 87, 100)
+#define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
     OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
         PTX_ACQ_REL, 60, 70)                                                                                 \
@@ -1248,7 +1182,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         80, 90)                                                                                              \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC,           \
-        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                                              \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)
+#define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
         "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
@@ -1366,7 +1301,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
         | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)                   \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
+#define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
     OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
     OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
@@ -1431,7 +1367,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
         100)                                                                                                 \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
-        0, 0, 86, 100)                                                                                       \
+        0, 0, 86, 100)
+#define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
     OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
     OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
@@ -1524,7 +1461,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ON_120)                                                                                         \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)                                                                                         \
+        PTX__ON_120)
+#define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
        f16 of m16n8k32 in f32, where no pair of that number is */                                            \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
@@ -1555,7 +1493,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A)                                                                                 \
+        0, 87, PTX__ON_120A)
+#define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
@@ -1659,7 +1598,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
     OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)
+#define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
         0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
@@ -1705,7 +1645,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
         "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)                                                            \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)
+#define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
@@ -1831,7 +1772,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)
+#define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
         31, 20)                                                                                              \
@@ -1937,6 +1879,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
     OP(BRX_EDGE, "", "=", 0, 0, 0, 0, 0, 60, 30)                                                             \
     OP(RAW, "", "=", 0, 0, 0, 0, 0, 10, 0)
+#define PTX_TABLE(OP, FORM)                                                                                  \
+    PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
+    PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
+    PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
+    PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
+    PTX__TABLE_TEXTURES(OP, FORM)
 
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
@@ -2114,12 +2062,6 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
 
 /* Verify every kernel. Also done by the functions below. */
 PTXGEN_API ptx_code ptx_verify(ptx_module *m);
-/* Verify, and look for what deserves advice: how many pieces there are, at most 256; 0 on an error too. Takes
-   longer than verifying, so the functions below do not do it. */
-PTXGEN_API uint32_t ptx_advise(ptx_module *m);
-/* Piece `index` of the last ptx_advise; 0 if there is none such. */
-PTXGEN_API int ptx_advice_get(const ptx_module *m, uint32_t index, ptx_advice *advice);
-PTXGEN_API const char *ptx_advice_name(ptx_advice_code code);
 /* The register pressure of entry `index`; 0 on an error. */
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info);
 /* Where line `line` (counted from 1) of the last ptx_text comes from; 0 if from no instruction. */
@@ -2127,6 +2069,8 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
 /* A log of ptxas or the driver, each "line N" in it followed by the caller's place: returns the length
    without the NUL, writes at most capacity - 1 characters and a NUL. */
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity);
+/* Changes what texts show besides code (see ptx_module_desc.comments); returns what it was. */
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
@@ -2135,9 +2079,6 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
 
-/* Line `row` of the instruction reference, printed from the table: what it is called here, the instruction as
-   it prints, types, modifiers, the first .version and targets. Returns its length, 0 behind the last. */
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity);
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -2479,6 +2420,23 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 #define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes);
+/* Element `index` of an array of that type, p[index]: as a memory operand, read, written. */
+#define ptx_elem(k, type, p, index) ptx_elem_((k), PTX__AT, (type), (p), (index))
+#define ptx_ld_elem(k, type, p, index) ptx_ld(k, type, ptx_elem(k, type, p, index))
+#define ptx_st_elem(k, type, p, index, value) ptx_st(k, type, ptx_elem(k, type, p, index), value)
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index);
+/* Field `member` of the C struct that p points to: its address, read, written; `type` has the field's size.
+   In an array of structs, p is ptx_ptr_add(k, array, i, sizeof(type_name)). */
+#define ptx_field(p, type_name, member) ptx_off((p), PTX__CAST(int64_t, offsetof(type_name, member)))
+#define ptx_ld_field(k, type, p, type_name, member)                                                          \
+    ptx_ld(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)))
+#define ptx_st_field(k, type, p, type_name, member, value)                                                   \
+    ptx_st(k, type,                                                                                          \
+           ptx_field_((k), PTX__AT, (type), ptx_field(p, type_name, member), PTX__SIZE(type_name, member)),  \
+           value)
+#define PTX__SIZE(type_name, member) sizeof(PTX__CAST(type_name *, NULL)->member)
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes);
 
 /* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
 #define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
@@ -2491,16 +2449,48 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
 #define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
 #define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
+#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
+#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_ntid_x(k) ptx_sreg(k, PTX_NTID_X)
+#define ptx_ntid_y(k) ptx_sreg(k, PTX_NTID_Y)
+#define ptx_ntid_z(k) ptx_sreg(k, PTX_NTID_Z)
 #define ptx_ctaid_x(k) ptx_sreg(k, PTX_CTAID_X)
 #define ptx_ctaid_y(k) ptx_sreg(k, PTX_CTAID_Y)
 #define ptx_ctaid_z(k) ptx_sreg(k, PTX_CTAID_Z)
 #define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
-#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
-#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
 #define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
+#define ptx_warpid(k) ptx_sreg(k, PTX_WARPID)
+#define ptx_smid(k) ptx_sreg(k, PTX_SMID)
+#define ptx_nsmid(k) ptx_sreg(k, PTX_NSMID)
+#define ptx_lanemask_eq(k) ptx_sreg(k, PTX_LANEMASK_EQ)
+#define ptx_lanemask_le(k) ptx_sreg(k, PTX_LANEMASK_LE)
+#define ptx_lanemask_lt(k) ptx_sreg(k, PTX_LANEMASK_LT)
+#define ptx_lanemask_ge(k) ptx_sreg(k, PTX_LANEMASK_GE)
+#define ptx_lanemask_gt(k) ptx_sreg(k, PTX_LANEMASK_GT)
+#define ptx_clock64(k) ptx_sreg(k, PTX_CLOCK64)
+#define ptx_globaltimer(k) ptx_sreg(k, PTX_GLOBALTIMER)
+#define ptx_dynamic_smem_size(k) ptx_sreg(k, PTX_DYNAMIC_SMEM_SIZE)
+#define ptx_clusterid_x(k) ptx_sreg(k, PTX_CLUSTERID_X) /* clusters: sm_90 */
+#define ptx_clusterid_y(k) ptx_sreg(k, PTX_CLUSTERID_Y)
+#define ptx_clusterid_z(k) ptx_sreg(k, PTX_CLUSTERID_Z)
+#define ptx_nclusterid_x(k) ptx_sreg(k, PTX_NCLUSTERID_X)
+#define ptx_nclusterid_y(k) ptx_sreg(k, PTX_NCLUSTERID_Y)
+#define ptx_nclusterid_z(k) ptx_sreg(k, PTX_NCLUSTERID_Z)
+#define ptx_cluster_ctaid_x(k) ptx_sreg(k, PTX_CLUSTER_CTAID_X)
+#define ptx_cluster_ctaid_y(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Y)
+#define ptx_cluster_ctaid_z(k) ptx_sreg(k, PTX_CLUSTER_CTAID_Z)
+#define ptx_cluster_nctaid_x(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_X)
+#define ptx_cluster_nctaid_y(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Y)
+#define ptx_cluster_nctaid_z(k) ptx_sreg(k, PTX_CLUSTER_NCTAID_Z)
+#define ptx_cluster_ctarank(k) ptx_sreg(k, PTX_CLUSTER_CTARANK)
+#define ptx_cluster_nctarank(k) ptx_sreg(k, PTX_CLUSTER_NCTARANK)
+/* The thread's index in the grid along x, y or z, ctaid * ntid + tid, as u32. */
+#define ptx_global_x(k) ptx_global_((k), PTX__AT, 0)
+#define ptx_global_y(k) ptx_global_((k), PTX__AT, 1)
+#define ptx_global_z(k) ptx_global_((k), PTX__AT, 2)
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension);
 
 /* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
    warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
@@ -2653,12 +2643,19 @@ typedef struct ptx__type_fact {
     char kind;
 } ptx__type_fact;
 #define PTX__ROW(type, name, bits, kind) {name, bits, kind},
-static const ptx__type_fact ptx__types[] = {PTX_TYPES(PTX__ROW)};
+#define PTX__GAP {"no type", 0, '-'}
+static const ptx__type_fact ptx__types[] = {
+    {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
+#undef PTX__GAP
 
-/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "none". */
+/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "no type". */
 static const ptx__type_fact *ptx__fact(unsigned type) {
-    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX_NONE];
+    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX__NO_TYPE];
+}
+static int ptx__is_type(unsigned type) {
+    return type == PTX_NONE || (type > PTX__NO_TYPE && type < PTX__TYPE_COUNT);
 }
 
 typedef struct ptx__row {
@@ -2812,12 +2809,6 @@ static const ptx__chip ptx__chips[] = {
     {103, 'a', 88}, {103, 'f', 88}, {110, 0, 90},   {110, 'a', 90}, {110, 'f', 90}, {120, 0, 87},
     {120, 'a', 87}, {120, 'f', 88}, {121, 0, 88},   {121, 'a', 88}, {121, 'f', 88}};
 
-static const char *const ptx__advice_names[] = {
-#define PTX__ROW(code, name, meaning) name,
-    PTX_ADVICE(PTX__ROW)
-#undef PTX__ROW
-};
-
 static const char *const ptx__error_names[] = {
 #define PTX__ROW(code, name, meaning) name,
     PTX_ERRORS(PTX__ROW)
@@ -2836,27 +2827,6 @@ enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, 
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
-/* What the name of a row says, a bit each: how it begins, behind a '^', or what stands in it. */
-#define PTX__SAYINGS(X)                                                                                      \
-    X(MBARRIER, "^mbarrier") X(WAIT, "^mbarrier.t") X(ARRIVAL, "^mbarrier.arrive")                           \
-    X(LONE_ARRIVAL, "^mbarrier.arrive.s") X(EXPECT, "expect_tx") X(EXPECT_HERE, "expect_tx.shared.b64")      \
-    X(TX, "_tx") X(TX_BYTES, "tx::bytes") X(ARRIVE, "arrive") X(BULK_ARRIVE, "mbarrier::arrive")             \
-    X(DROP, "drop") X(NOINC, "noinc") X(PARITY, "parity") X(CLUSTER, "shared::cluster")                      \
-    X(CP_ASYNC, "cp.async") X(TENSOR, "tensor") X(REDUCE, "reduce") X(BAR, "^bar")                           \
-    X(CLUSTER_ARRIVE, "^barrier.cluster.arrive") X(CLUSTER_WAIT, "^barrier.cluster.wait")                    \
-    X(FENCE, "^fence") X(MEMBAR, "^membar.") X(PROXY_FENCE, "^fence.proxy.async")                            \
-    X(STMATRIX, "^stmatrix") X(SHUFFLE, "^shfl.sync.") X(TCGEN05, "^tcgen05") X(TCGEN05_LD, "^tcgen05.ld")   \
-    X(TCGEN05_ST, "^tcgen05.st") X(TCGEN05_MMA, "^tcgen05.mma") X(TCGEN05_C, "^tcgen05.c")                   \
-    X(TCGEN05_COMMIT, "^tcgen05.commit")
-#define PTX__ROW(id, text) PTX__SAYING_##id,
-enum { PTX__SAYINGS(PTX__ROW) PTX__SAYING_COUNT };
-#undef PTX__ROW
-#define PTX__ROW(id, text) text,
-static const char *const ptx__sayings[] = {PTX__SAYINGS(PTX__ROW)};
-#undef PTX__ROW
-#define PTX__SAYS(id) ((uint32_t)1 << PTX__SAYING_##id)
-#define PTX__SAYS_FENCE (PTX__SAYS(FENCE) | PTX__SAYS(MEMBAR))
-
 /* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
     ptx_mods asked;
@@ -2873,8 +2843,7 @@ typedef struct ptx__form {
     uint8_t type, src;           /* as asked for */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
-    uint8_t special;             /* any of who, effect, reach and PTX__SEEN_FURTHER */
-    uint32_t says;               /* PTX__SAYS */
+    uint8_t special;             /* any of who, effect and reach */
     uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
@@ -2960,8 +2929,6 @@ typedef struct ptx__named {
     uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
 } ptx__named;
 #define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
-#define PTX__OF_TEXT 0x40000000u /* with a kernel's index: what its raw text declares, and what it names */
-#define PTX__TO_TEXT 0x80000000u /* both: what it declares outside of braces */
 #define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
 #define PTX__IS_KERNEL 0x80000000u
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
@@ -2978,21 +2945,29 @@ typedef struct ptx__block {
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
     uint32_t leaves;               /* ends with ret or exit, if under a guard */
     uint32_t guard;                /* of the branch or exit at its end, 0: none */
-    uint32_t special;              /* its first in ptx__flow.special */
+    uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
-
-typedef struct ptx__note_ { /* a piece of advice */
-    uint32_t code, kernel, instruction, message; /* message: in module.advice_text */
-    const char *site;
-} ptx__note_;
-#define PTX__NOTES_MAX 256
 
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
-typedef struct ptx__read {
-    uint32_t block, next; /* the next block that reads the same register, index + 1 */
-} ptx__read;
+/* What uniformity analysis knows of a register. tid: it is %tid.x plus what is uniform in a warp (warpgroup)
+   and a multiple of 32 (128), shifted right by `shift`. */
+typedef struct ptx__uniform {
+    uint32_t root;   /* the instruction where the difference begins, + 1 */
+    uint32_t branch; /* the branch that gave `level`, + 1 */
+    uint8_t class_, level; /* level: the highest of the blocks that write it */
+    uint8_t tid, shift;
+    uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
+    uint8_t asserted; /* the class that the caller asserts, + 1 */
+    uint8_t read;     /* it has been read */
+    uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
+    uint32_t last_set, last_root;
+} ptx__uniform;
+/* A register that is live between blocks, in a block that mentions it; both chains: index + 1. */
+typedef struct ptx__mention {
+    uint32_t block, word, flags, next_of_register, next_in_block;
+} ptx__mention;
 
 /* What is known of an integer: see "addresses". */
 typedef struct ptx__known {
@@ -3002,12 +2977,6 @@ typedef struct ptx__known {
     int64_t offset;
 } ptx__known;
 #define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
-#define PTX__CONDITIONS 64
-typedef struct ptx__limits { /* what conditions on the way leave of registers, see ptx__limits_of */
-    uint32_t of, count;      /* of: a block + 1 */
-    uint32_t word[PTX__CONDITIONS], most[PTX__CONDITIONS];
-} ptx__limits;
-
 /* What is wanted a little later, and stands where no order lets the processor guess it. */
 #if defined(__GNUC__)
 #define PTX__SOON(address) __builtin_prefetch(address)
@@ -3051,14 +3020,6 @@ typedef struct ptx__memo {
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
-/* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0
-   where that cannot be said of all threads of the block (four warps, of a block of unknown size). */
-typedef struct ptx__places {
-    uint32_t instruction, known, threads, bytes, array, lanes[32]; /* instruction + 1 */
-    int32_t at[1024];
-} ptx__places;
-#define PTX__PLACES 64 /* kept, for the pairs that are compared */
-
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
@@ -3083,7 +3044,6 @@ struct ptx_kernel {
     uint32_t bears;                /* the class of threads that may come to a call of it, at most */
     uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    uint32_t asks;                 /* raw text in it names what it does not declare */
     PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
@@ -3102,10 +3062,8 @@ struct ptx_kernel {
 #define PTX__BUCKETS 1024
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
-#define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
-#define PTX__SEEN_TURNED 0x08000000u    /* an address of one space that was made a number, or generic */
-#define PTX__SEEN_TOGETHER 0x04000000u  /* what is not for ANY threads, and what is there for several */
-#define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
+#define PTX__SEEN_TCGEN05 0x10000000u
+#define PTX__SEEN_TOGETHER 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
@@ -3133,13 +3091,10 @@ struct ptx_module {
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
-    PTX__ARRAY(ptx__read) reads; /* in other blocks than that of the definition */
+    PTX__ARRAY(ptx__uniform) uniform; /* of the verifier's analyses */
+    PTX__ARRAY(ptx__mention) mentions;
+    PTX__ARRAY(uint32_t) spread;
     ptx__known known[PTX__KNOWN];
-    ptx__limits limits;
-    PTX__ARRAY(ptx__note_) notes;
-    PTX__ARRAY(char) advice_text;
-    PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
-    PTX__ARRAY(ptx__places) places;
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
@@ -3273,8 +3228,7 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, reads),    PTX__HELD(ptx_module, notes),       PTX__HELD(ptx_module, advice_text),
-    PTX__HELD(ptx_module, lists),    PTX__HELD(ptx_module, places)};
+    PTX__HELD(ptx_module, uniform),  PTX__HELD(ptx_module, mentions),    PTX__HELD(ptx_module, spread)};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -3310,7 +3264,17 @@ PTXGEN_API const char *ptx_error_name(ptx_code code) {
 PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m) { return m ? &m->error : &ptx__no_module; }
 
 PTXGEN_API const char *ptx_type_name(ptx_type type) {
-    return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->name : "?";
+    return ptx__is_type((unsigned)type) ? ptx__fact((unsigned)type)->name : "?";
+}
+
+PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
+    ptx_launch launch;
+    uint64_t blocks = block ? threads / block + (threads % block != 0) : 0;
+    memset(&launch, 0, sizeof launch);
+    launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
+    launch.block[0] = block;
+    launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+    return launch;
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
@@ -3383,7 +3347,6 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     if (!m) return;
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
-    m->notes.count = m->advice_text.count = 0;
     m->used = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
@@ -3567,6 +3530,66 @@ static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
+}
+
+/* Room for the longest list of types. */
+typedef struct ptx__list {
+    char s[400];
+} ptx__list;
+
+/* "u32, s32 or f32" */
+static ptx__list ptx__types_text(uint64_t set) {
+    ptx__list list;
+    size_t n = 0;
+    unsigned type;
+    list.s[0] = 0;
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1)
+            n += (size_t)snprintf(list.s + n, sizeof list.s - n, "%s%s",
+                                  !n               ? ""
+                                  : set >> type > 1 ? ", "
+                                                    : " or ",
+                                  ptx__fact(type)->name);
+    return list;
+}
+
+/* Whether ptx_cvt goes from and to the type: one number of its own. */
+static int ptx__is_number(unsigned type) {
+    const ptx__type_fact *f = ptx__fact(type);
+    return type == PTX_F16 || type == PTX_BF16 || f->kind == 'f'
+           || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
+}
+
+/* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
+static ptx__list ptx__cure(ptx_val v, unsigned type) {
+    static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
+                                         PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
+    const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
+    ptx__list text;
+    char name[16];
+    size_t i;
+    text.s[0] = 0;
+    for (i = 0; want->name[i] && i < sizeof name - 1; i++)
+        name[i] = (char)(want->name[i] >= 'a' ? want->name[i] - 'a' + 'A' : want->name[i]);
+    name[i] = 0;
+    if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
+        for (i = 0; i < sizeof immediates && immediates[i] != type; i++) {}
+        if (i < sizeof immediates && v.type != type)
+            snprintf(text.s, sizeof text.s, ": write ptx_%s(number)", want->name);
+    } else if (v.kind == PTX__REG && type == PTX_PRED && have->bits > 1)
+        snprintf(text.s, sizeof text.s, ": compare it, ptx_setp(k, PTX_NE, x, zero)");
+    else if (v.kind == PTX__REG && v.type == PTX_PRED && want->bits > 1)
+        snprintf(text.s, sizeof text.s, ": ptx_selp(k, one, zero, p) makes a number of it");
+    else if (v.kind == PTX__REG && v.type != type) {
+        int number = ptx__is_number(type) && ptx__is_number(v.type);
+        int bits = want->bits && want->bits == have->bits;
+        if (number)
+            snprintf(text.s, sizeof text.s, ": ptx_cvt(k, PTX_%s, x) converts it%s%s%s", name,
+                     bits ? ", ptx_as(x, PTX_" : "", bits ? name : "", bits ? ") reads the same bits" : "");
+        else if (bits)
+            snprintf(text.s, sizeof text.s, ": ptx_as(x, PTX_%s) reads the same bits", name);
+    }
+    return text;
 }
 
 /* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
@@ -3821,14 +3844,14 @@ static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                      unsigned src, ptx_mods asked, unsigned n, unsigned n_out, ptx_mods *mods,
                                      char *program, unsigned *length) {
-    const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL, *other = NULL, *lacking = NULL;
+    const ptx__row *row = &ptx__rows[k->m->first[op]], *closest = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
         if (row->src ? !(row->src >> src & 1) : src != PTX_NONE) continue;
-        if (!near || asked & ~near->allow) near = row;
+        if (!closest || asked & ~closest->allow) closest = row;
         if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
         if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
             || ptx__access_wrong(op, all) || ptx__cannot_saturate(op, type, src, all))
@@ -3863,13 +3886,25 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
-    if (!near && row->src)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
-                  ptx__fact(type)->name);
-    else if (!near)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
-    else {
-        const ptx_mods other_mods = asked & ~near->allow;
+    if (!closest) {
+        uint64_t types = 0, sources = 0;
+        const ptx__row *any = row;
+        for (; any < ptx__rows + PTX__ROW_COUNT && any->op == op; any++) {
+            types |= any->types;
+            if (!any->types || any->types >> type & 1) sources |= any->src;
+        }
+        if (sources)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
+                      ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
+                      ptx__types_text(sources).s);
+        else if (!types)
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
+                      ptx__fact(type)->name);
+        else
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
+                      ptx__fact(type)->name, ptx__types_text(types).s);
+    } else {
+        const ptx_mods other_mods = asked & ~closest->allow;
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
         if (atomic & PTX_ATOM_CAS)
@@ -3885,8 +3920,8 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
             return NULL;
         } else if (!what)
             why = " needs one more modifier, such as ",
-            what = ptx__mod_text(ptx__missing(near->need, asked), near->need);
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", near->name, type ? "." : "",
+            what = ptx__mod_text(ptx__missing(closest->need, asked), closest->need);
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", closest->name, type ? "." : "",
                   type ? ptx__fact(type)->name : "", why, what);
     }
     return NULL;
@@ -3923,17 +3958,6 @@ static void ptx__behave(ptx__form *form, const char *text) {
         form->effect = PTX__EFFECT_BULK_OUT;
 }
 
-static uint32_t ptx__what_says(const char *name) {
-    uint32_t i, says = 0;
-    for (i = 0; i < PTX__SAYING_COUNT; i++) {
-        const char *text = ptx__sayings[i];
-        const char *there = strstr(name, text + (*text == '^'));
-        if (*text == '^' ? there == name : there != NULL) says |= 1u << i;
-    }
-    return says;
-}
-
-/* Of raw text: what the instructions in it ask for together. */
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
     const char *p = text;
     int fresh = 1; /* an instruction may begin here */
@@ -3998,13 +4022,6 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
     return length;
 }
 
-/* Whether it goes to several blocks of the cluster, by a mask of their ranks. */
-static int ptx__multicasts(const ptx__form *form) {
-    if (strstr(form->row->name, "im2col")) return 0; /* it has other operands like the mask */
-    return (form->asked >> 63 && form->asked & PTX_MULTICAST & ~PTX__FAMILY)
-           || strstr(form->row->name, "multicast") != NULL;
-}
-
 /* Check a form against table, target and version cap and keep its mnemonic. */
 static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                               ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
@@ -4065,7 +4082,6 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
     ptx__behave(form, m->chars.at + form->text);
-    form->says = ptx__what_says(row->name);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -4073,17 +4089,11 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     }
     form->seen = 1u << form->effect;
     if (form->who) form->seen |= PTX__SEEN_TOGETHER;
-    if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CFGMT")
-        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u')) || ptx__multicasts(form)
-        || form->says & PTX__SAYS(TCGEN05))
-        form->seen |= PTX__SEEN_FURTHER;
-    if (op == PTX_MAPA) form->seen |= PTX__SEEN_TURNED;
+    if (op >= PTX_TCGEN05_ALLOC && op <= PTX_TCGEN05_COMMIT_MULTICAST) form->seen |= PTX__SEEN_TCGEN05;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
-    if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
-        form->seen |= PTX__SEEN_FAR_SPACE;
     if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) form->seen |= PTX__SEEN_CARRY;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
-    form->special = form->who || form->effect || form->reach || form->seen & PTX__SEEN_FURTHER;
+    form->special = form->who || form->effect || form->reach;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -4370,8 +4380,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         snprintf(what, sizeof what, "operand %u", index);
         ptx__mine(k, site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", index, name, ptx__describe(v),
-              want->name, where);
+    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
+              want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
@@ -4747,9 +4757,9 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     if (!ptx__ready(k)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
-    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT)
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none",
-                         type >= PTX__TYPE_COUNT ? type : src_type),
+    if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...",
+                         ptx__is_type(type) ? src_type : type),
                d;
     if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
@@ -5058,12 +5068,18 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
         return 0;
     }
-    if (op < PTX__OP_COUNT && type < PTX__TYPE_COUNT && src_type < PTX__TYPE_COUNT && n <= PTX__OPERANDS_MAX
+    if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
         && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
         return 1;
-    ptx__fail(k, PTX_E_ARGUMENT, site,
-              "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
-              type, src_type, n, n_out);
+    if (op >= PTX__OP_COUNT)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
+    else if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
+                  ptx__rows[k->m->first[op]].name, ptx__is_type(type) ? src_type : type);
+    else
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
+                  ptx__rows[k->m->first[op]].name, n, n_out == PTX__ONE ? 1 : n_out, PTX__OPERANDS_MAX,
+                  PTX__RESULTS_MAX);
     return 0;
 }
 /* What a policy is made of: a fraction, or sizes. */
@@ -5287,7 +5303,6 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == a.type && !mods)
         return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
-    if (a.space != PTX_GENERIC) k->seen |= PTX__SEEN_TURNED;
     return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
@@ -5310,7 +5325,10 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     }
     if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0
         || strcmp(name, "vprintf") == 0) { /* CUDA's own */
-        ptx_fail(m, PTX_E_NAME, site, "'%.60s' is not a name", name ? name : "(null)");
+        ptx_fail(m, PTX_E_NAME, site,
+                 "'%.60s' is not a name: 1 to 255 letters, digits and _, the first no digit; _, WARP_SZ and "
+                 "vprintf are taken",
+                 name ? name : "(null)");
         return 0;
     }
     return ptx__keep(m, name, n);
@@ -5376,19 +5394,19 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     if (!at) return NULL;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && had->what & PTX__IS_KERNEL) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s", name,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel '%.80s' already, started at %s", name,
                  m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
         return NULL;
     }
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s', made at %s", name,
                  m->variables.at[had->what].site);
         return NULL;
     }
     had = ptx__find_name(m, PTX__OF_SOME, name);
     if (had) had = ptx__find_name(m, had->what, name);
     if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
-        ptx_fail(m, PTX_E_DUPLICATE, site,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site,
                  "a kernel before has a parameter '%.80s', and ptxas does not bear a kernel of that name",
                  name);
         return NULL;
@@ -5479,7 +5497,7 @@ PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *na
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
     had = ptx__find_name(m, PTX__OF_SOME, name);
     if (had)
-        ptx__fail(k, PTX_E_DUPLICATE, site,
+        ptx__fail(k, PTX_E_NAME_TAKEN, site,
                   "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
                   m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
@@ -5513,12 +5531,12 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
     static const char *const kinds[] = {"parameter", "shared", "local"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name), 0;
     if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name), 0;
     had = ptx__find_name(k->m, k->index, name);
     if (had)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
     return 1;
 }
 
@@ -5544,7 +5562,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
-        ptx__fail(k, PTX_E_DUPLICATE, site,
+        ptx__fail(k, PTX_E_NAME_TAKEN, site,
                   "a kernel behind this is called '%.80s', and ptxas does not bear a parameter of that name",
                   name);
         return 0;
@@ -5580,7 +5598,10 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     if (!ptx__ready(k)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
-        ptx__fail(k, PTX_E_TYPE, site, "a parameter cannot have type %s", ptx_type_name(type));
+        ptx__fail(k, PTX_E_TYPE, site,
+                  bytes ? "a pointer is in PTX_GLOBAL, _SHARED, _LOCAL, _CONST or _GENERIC"
+                        : "a parameter cannot have type %s",
+                  ptx_type_name(type));
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
@@ -5744,17 +5765,17 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     if (!name) return none;
     had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
     if (had && !(had->what & PTX__IS_KERNEL)) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a variable '%.80s' already, made at %s",
                  desc->name, m->variables.at[had->what].site);
         return none;
     }
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
+        ptx_fail(m, PTX_E_NAME_TAKEN, site, "this module has a kernel or function '%.80s'", desc->name);
         return none;
     }
     had = ptx__find_name(m, PTX__OF_SOME, desc->name);
     if (had) {
-        ptx_fail(m, PTX_E_DUPLICATE, site,
+        ptx_fail(m, PTX_E_NAME_TAKEN, site,
                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
                  m->names.at + m->kernels.at[had->what]->name, desc->name);
         return none;
@@ -5847,8 +5868,8 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     if (v->kind == PTX__NOTHING)
         ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
     else
-        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s", what, want->name,
-                  ptx__describe(*v));
+        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
+                  ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
@@ -6010,8 +6031,8 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
         if (v[i].kind == PTX__IMM_FLOAT)
-            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
-                      ptx_type_name(type));
+            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s: write ptx_imm(number)", i + 2,
+                      ptx__describe(v[i]), ptx_type_name(type));
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
@@ -6131,8 +6152,9 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
     if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s: ptx_cvt",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name);
+        ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
+                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
+                  ptx__cure(index, address.type).s);
         return ptx__none();
     }
     if (wide) { /* the same sign as the index, so that it extends as its type says */
@@ -6204,6 +6226,18 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
+PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
+    if (ptx__ready(k) && !ptx_type_bytes(type))
+        ptx__fail(k, PTX_E_TYPE, site, "elements of type %s have no size in memory", ptx_type_name(type));
+    return ptx_at(ptx_ptr_add_(k, site, p, index, ptx_type_bytes(type)), 0);
+}
+PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, ptx_val field, size_t bytes) {
+    if (ptx__ready(k) && ptx_type_bytes(type) != bytes)
+        ptx__fail(k, PTX_E_TYPE, site, "the field has %lu bytes, %s has %lu", (unsigned long)bytes,
+                  ptx_type_name(type), (unsigned long)ptx_type_bytes(type));
+    return ptx_at(field, 0);
+}
+
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
     const ptx__special_fact *special;
@@ -6218,6 +6252,14 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
+}
+
+PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
+    const unsigned d = (unsigned)dimension % 3;
+    ptx_val block = ptx_sreg_(k, site, (ptx_special)(PTX_CTAID_X + d));
+    ptx_val threads = ptx_sreg_(k, site, (ptx_special)(PTX_NTID_X + d));
+    ptx_val thread = ptx_sreg_(k, site, (ptx_special)(PTX_TID_X + d));
+    return ptx_op3_(k, site, PTX_MAD, 0, block, threads, thread);
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
@@ -6292,352 +6334,6 @@ static const char *ptx__no_end(const char *text) {
     return depth ? text : rest;
 }
 
-/* -- what stands in raw text --
-   As far as it is sure: instructions that PTX has, their operands where the table says all of them, and names
-   that something declares. */
-
-static const char *ptx__over_blanks(const char *p) {
-    for (;;) {
-        p += strspn(p, " \t\n");
-        if (strncmp(p, "//", 2) == 0) p += strcspn(p, "\n");
-        else if (strncmp(p, "/*", 2) == 0)
-            p = strstr(p, "*/") ? strstr(p, "*/") + 2 : p + strlen(p);
-        else
-            return p;
-    }
-}
-static int ptx__is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '%';
-}
-static size_t ptx__word_length(const char *p) {
-    size_t n = ptx__is_letter(*p) ? 1 : 0;
-    while (n && (ptx__is_letter(p[n]) || (p[n] >= '0' && p[n] <= '9') || p[n] == '$')) n++;
-    return n;
-}
-/* A name of raw text among those of that scope of the kernel; make: it is put there. */
-static int ptx__text_name(ptx_kernel *k, const char *name, size_t n, uint32_t scope, int make) {
-    char own[128];
-    uint32_t kept;
-    if (n >= sizeof own) return 1;
-    memcpy(own, name, n);
-    own[n] = 0;
-    if (ptx__find_name(k->m, scope | k->index, own)) return 1;
-    kept = make ? ptx__keep(k->m, own, n) : 0;
-    if (kept) ptx__add_name(k->m, scope | k->index, kept, (uint32_t)k->ins.count);
-    return 0;
-}
-
-/* Whether one operand of an instruction in raw text fits row->sig[at]; v: it is that, and nothing else. */
-static int ptx__text_fits(const ptx__row *row, unsigned at, unsigned type, const ptx_val *v) {
-    const char *sig = row->sig + (*row->sig == '*'), *sources = strchr(sig, '=');
-    unsigned bits = ptx__fact(v->type)->bits, of = ptx__fact(type)->bits;
-    sig += at + (sig + at >= sources);
-    if (*sig == 'p') return bits == 1;
-    if (row->src || !of || v->kind != PTX__REG) return 1;
-    return *sig == 't' ? bits == of : *sig == 'w' ? bits == 2 * of : bits != 1;
-}
-/* The type of that name: 0 for none. */
-static unsigned ptx__type_called(const char *name, size_t n) {
-    unsigned type;
-    for (type = PTX__TYPE_COUNT - 1u; type; type--)
-        if (strlen(ptx__fact(type)->name) == n && strncmp(ptx__fact(type)->name, name, n) == 0) break;
-    return type;
-}
-/* Whether an address can be what an access of that name goes by: NULL, or what it is to be. */
-static const char *ptx__text_address(const char *name, size_t n, const ptx_val *v) {
-    char own[160];
-    const unsigned bits = ptx__fact(v->type)->bits;
-    if (n >= sizeof own || !strchr("lsar", *name) || v->kind != PTX__REG || v->space > PTX_SHARED_CLUSTER)
-        return NULL;
-    memcpy(own, name, n);
-    own[n] = 0;
-    if (strncmp(own, "ld.", 3) != 0 && strncmp(own, "st.", 3) != 0 && strncmp(own, "atom.", 5) != 0
-        && strncmp(own, "red.", 4) != 0)
-        return NULL;
-    if (strstr(own, ".shared"))
-        return !v->space || v->space == PTX_SHARED || v->space == PTX_SHARED_CLUSTER ? NULL
-                                                                                     : "in shared memory";
-    if (bits != 64) return strstr(own, ".local") || strstr(own, ".const") ? NULL : "of 64 bits";
-    if (strstr(own, ".global") && v->space > PTX_GLOBAL) return "in global memory";
-    return NULL;
-}
-/* Whether a barrier of that name is one that a block has, where its number at `p` is known. */
-static int ptx__text_barrier(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
-                             const ptx_val *v, unsigned given) {
-    uint64_t number = 0;
-    int which = -1;
-    if (n < 8 || strncmp(name, "bar", 3) != 0) return 1;
-    if (strncmp(name, "bar.sync", 8) != 0 && strncmp(name, "bar.arrive", 10) != 0
-        && strncmp(name, "barrier.sync", 12) != 0 && strncmp(name, "barrier.arrive", 14) != 0)
-        return 1;
-    p = ptx__over_blanks(p);
-    if (*p == '$') {
-        p++;
-        which = ptx__placeholder(&p);
-        if (which >= 0 && (unsigned)which < given && v[which].kind == PTX__IMM) number = v[which].bits;
-    } else if (*p >= '0' && *p <= '9')
-        number = strtoul(p, NULL, 0);
-    if (number <= 15) return 1;
-    ptx__fail(k, PTX_E_RANGE, site, "raw text: a block has the barriers 0 to 15, not %llu",
-              (unsigned long long)number);
-    return 0;
-}
-/* The operands of an instruction at `p`, its name at `name`, of n characters: 0 with the error set. */
-static int ptx__text_operands(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
-                              const ptx_val *v, unsigned given) {
-    const ptx__row *row;
-    const char *last = name, *start = p;
-    char need[160];
-    const char *lacks = NULL;
-    unsigned i, type, two, count = 0, plain = 1, known = 0, here = 0, fits = 0, version = 0, longest = 0;
-    size_t word = strcspn(name, ". \t\n;"), length;
-    int depth = 0, single[8];
-    for (length = 0; length < n; length++)
-        if (name[length] == '.') last = name + length + 1;
-    type = ptx__type_called(last, (size_t)(name + n - last));
-    for (length = (size_t)(last - name); length > 1 && name[length - 2] != '.'; length--) {}
-    two = length > 1 && last > name && ptx__type_called(name + length - 1, (size_t)(last - name) - length);
-    if (!ptx__text_barrier(k, site, name, n, p, v, given)) return 0;
-    for (i = 0; i < 8; i++) single[i] = -1;
-    while (*(p = ptx__over_blanks(p)) && *p != ';') { /* how many there are, and which are given values */
-        if (!depth && *p == '$' && p[1] >= '0' && p[1] <= '9') {
-            const char *digits = p + 1, *behind;
-            int which = ptx__placeholder(&digits);
-            behind = ptx__over_blanks(digits);
-            if (count < 8 && (*behind == ',' || *behind == ';')
-                && (p == start || ptx__over_blanks(start) == p || p[-1] == ',' || strchr(" \t\n", p[-1])))
-                single[count] = which;
-            p = digits;
-            continue;
-        }
-        if (*p == '[' && p[1] == '$' && p[2] >= '0' && p[2] <= '9') {
-            const char *digits = p + 2;
-            const unsigned which = (unsigned)ptx__placeholder(&digits);
-            const char *wrong = which < given ? ptx__text_address(name, n, &v[which]) : NULL;
-            if (wrong)
-                return ptx__fail(k, PTX_E_ADDRESS, site, "raw text: %.*s needs an address %s, and $%u is %s",
-                                 (int)(n < 60 ? n : 60), name, wrong, which, ptx__describe(v[which])),
-                       0;
-        }
-        if (strchr("{[(", *p)) depth++;
-        if (strchr("}])", *p)) depth--;
-        count += *p == ',' && !depth;
-        p++;
-    }
-    count += *ptx__over_blanks(start) != ';';
-    for (i = 1; i < PTX__ROW_COUNT; i++) {
-        size_t own;
-        row = &ptx__rows[i];
-        if (strcspn(row->name, ".%") != word || strncmp(row->name, name, word) != 0) continue;
-        known = 1;
-        lacks = ptx__lacks(k->m, row->sm, need, sizeof need);
-        here |= !lacks;
-        plain &= row->op < PTX_LD && !strpbrk(row->sig, "{[|?_");
-        own = strcspn(row->name, "%");
-        if (strncmp(row->name, name, own) == 0 && (own == n || (own < n && strchr(". \t", name[own])))
-            && own >= longest) {
-            version = own > longest || row->version < version ? row->version : version;
-            longest = (unsigned)own;
-        }
-    }
-    if (!known) {
-        static const char *const others[] = {"call", "brx", "vshl", "vshr"};
-        for (i = 0; i < sizeof others / sizeof *others; i++)
-            if (strlen(others[i]) == word && strncmp(others[i], name, word) == 0) return 1;
-        return ptx__fail(k, PTX_E_FORM, site, "raw text: PTX has no instruction '%.*s'",
-                         (int)(word < 40 ? word : 40), name),
-               0;
-    }
-    if (!here) {
-        row = ptx__rows;
-        while (strcspn(row->name, ".%") != word || strncmp(row->name, name, word) != 0) row++;
-        lacks = ptx__lacks(k->m, row->sm, need, sizeof need);
-        return ptx__fail(k, PTX_E_TARGET, site, "raw text: %.*s needs %s, the target is sm_%s", (int)word,
-                         name, lacks ? lacks : "another", k->m->target_name),
-               0;
-    }
-    if (!ptx__needs_version(k, site, "what stands in raw text", -1, version)) return 0;
-    if (strncmp(name, "setp", word) == 0 && word == 4 && single[0] >= 0 && (unsigned)single[0] < given
-        && v[single[0]].type != PTX_PRED)
-        return ptx__fail(k, PTX_E_TYPE, site, "raw text: setp makes a predicate, and $%d is %s", single[0],
-                         ptx__fact(v[single[0]].type)->name),
-               0;
-    if (!plain) return 1;
-    for (i = 1; i < PTX__ROW_COUNT && !fits; i++) {
-        unsigned j, ok = 1;
-        row = &ptx__rows[i];
-        if (strcspn(row->name, ".%") != word || strncmp(row->name, name, word) != 0
-            || strlen(row->sig) - 1 - (*row->sig == '*') != count || (row->src && !two))
-            continue;
-        for (j = 0; j < count && j < 8; j++)
-            if (single[j] >= 0 && (unsigned)single[j] < given)
-                ok &= (unsigned)ptx__text_fits(row, j, type, &v[single[j]]);
-        fits = ok;
-    }
-    if (!fits)
-        ptx__fail(k, PTX_E_TYPE, site,
-                  "raw text: %.*s has no such operands: %u of them here, and each as wide as the type says",
-                  (int)(n < 60 ? n : 60), name, count);
-    return (int)fits;
-}
-
-/* The operands of one statement, from p to its ';': the commas between them, and the names in them. */
-static int ptx__text_names(ptx_kernel *k, const char *site, const char *p, const char *text) {
-    const char *before = NULL; /* an operand ended there */
-    while (*p && *p != ';') {
-        const char *q = ptx__over_blanks(p);
-        size_t n = ptx__word_length(q);
-        int value = n || (*q >= '0' && *q <= '9') || *q == '$';
-        if (value && before && q > p && before == p)
-            return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text: a comma is missing before '%.20s'", q), 0;
-        p = q;
-        if (!*p || *p == ';') break;
-        if (!value) {
-            before = NULL;
-            if (*p == '"') return 1;
-            if (*p == '.') /* a part of what stands before */
-                while (*p && !strchr(" \t\n,;]})", *p)) p++, before = p;
-            else
-                p++;
-            continue;
-        }
-        if (*q == '$' && q[1] == '$') p += 2, p += ptx__word_length(p); /* a name of the module's own */
-        else if (*q == '$')
-            for (p++; *p >= '0' && *p <= '9'; p++) {}
-        else if (!n)
-            while (ptx__is_letter(*p) || (*p >= '0' && *p <= '9') || *p == '.') p++;
-        else {
-            const char *said = strstr(text, "<"); /* a row of registers: any name may be of it */
-            p += n;
-            if (!said && !(n == 1 && *q == '_') && !memchr(q, '$', n)
-                && !ptx__text_name(k, q, n, PTX__OF_TEXT, 0) && !ptx__text_name(k, q, n, PTX__TO_TEXT, 1))
-                k->asks = 1;
-        }
-        before = p;
-    }
-    return 1;
-}
-
-/* A name that raw text gives to something: outside of braces, once. */
-static int ptx__text_place(ptx_kernel *k, const char *site, const char *p, size_t n, unsigned depth,
-                           ptx_code code) {
-    ptx__text_name(k, p, n, PTX__OF_TEXT, 1);
-    if (depth || !ptx__text_name(k, p, n, PTX__OF_TEXT | PTX__TO_TEXT, 1)) return 1;
-    ptx__fail(k, code, site, "raw text makes '%.*s' a second time: braces around it make it their own",
-              (int)n, p);
-    return 0;
-}
-/* What is declared by a directive, up to its ';'. */
-static int ptx__text_declares(ptx_kernel *k, const char *site, const char *p, unsigned depth) {
-    size_t n;
-    for (; *p && *p != ';' && *p != '='; p++)
-        if ((n = ptx__word_length(p)) != 0) {
-            if (!ptx__text_place(k, site, p, n, depth, PTX_E_DUPLICATE)) return 0;
-            p += n - 1;
-        } else if (*p == '.')
-            p += strcspn(p + 1, " \t\n;,");
-    return 1;
-}
-
-static int ptx__text_ok(ptx_kernel *k, const char *site, const char *text, const ptx_val *v, unsigned given) {
-    static const char *const known[] = {".reg",    ".local", ".shared", ".const",         ".global",
-                                        ".param",  ".pragma", ".loc",   ".branchtargets", ".calltargets",
-                                        ".callprototype"};
-    int pass;
-    size_t n, i;
-    for (pass = 0; pass < 2; pass++) {
-        const char *p = text, *q;
-        unsigned depth = 0;
-        while (*(p = ptx__over_blanks(p))) {
-            if (*p == '{' || *p == '}') {
-                depth += *p == '{' ? 1u : 0u - 1u;
-                p++;
-                continue;
-            }
-            if (*p == ';')
-                return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text: a ';' behind no instruction"), 0;
-            if (*p == '@') {
-                q = p = ptx__over_blanks(p + 1);
-                if (*p == '!') q = p = ptx__over_blanks(p + 1);
-                p += strcspn(p, " \t\n;");
-                if (*q == '$' && q[1] >= '0' && q[1] <= '9') {
-                    int which;
-                    q++;
-                    which = ptx__placeholder(&q);
-                    if (which >= 0 && (unsigned)which < given && v[which].type != PTX_PRED)
-                        return ptx__fail(k, PTX_E_TYPE, site, "raw text: $%d is no predicate, but %s", which,
-                                         ptx__fact(v[which].type)->name),
-                               0;
-                }
-                continue;
-            }
-            n = ptx__word_length(p) + (*p == '$' ? 2 + ptx__word_length(p + 2) : 0);
-            q = ptx__over_blanks(p + n);
-            if (n && *q == ':' && q[1] != ':') { /* a label: in braces it is theirs alone */
-                if (pass == 0 && !ptx__text_place(k, site, p, n, depth, PTX_E_LABEL)) return 0;
-                p = q + 1;
-                continue;
-            }
-            q = p;
-            if (*p == '.') {
-                n = 1 + ptx__word_length(p + 1);
-                for (i = 0; i < sizeof known / sizeof *known; i++)
-                    if (strlen(known[i]) == n && strncmp(known[i], p, n) == 0) break;
-                if (i == sizeof known / sizeof *known)
-                    return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text: no place for '%.*s' inside a kernel",
-                                     (int)(n < 40 ? n : 40), p),
-                           0;
-                if (pass == 0 && i < 6 && !ptx__text_declares(k, site, p + n, depth)) return 0;
-            } else if (n && pass == 1) {
-                q = p + n;
-                if (*ptx__over_blanks(q) == '.') q = ptx__over_blanks(q);
-                while (*q && !strchr(" \t\n;{[", *q)) q++;
-                if (!ptx__text_names(k, site, q, text)
-                    || !ptx__text_operands(k, site, p, (size_t)(q - p), q, v, given))
-                    return 0;
-            }
-            for (; *q && *q != ';'; q++) /* a text of a pragma may have one */
-                if (*q == '"' && strchr(q + 1, '"')) q = strchr(q + 1, '"');
-            p = q + (*q == ';');
-        }
-    }
-    return 1;
-}
-
-/* Names in raw text that nothing declares: registers and arrays of the text, labels, what the module has. */
-static ptx_code ptx__verify_text(ptx_kernel *k) {
-    static const char own[] = "phrdqe"; /* in the order of PTX__W_PRED ... */
-    size_t i, j;
-    for (i = 0; i < k->m->named.count; i++) {
-        const ptx__named *n = &k->m->named.at[i];
-        const char *name = k->m->names.at + n->name, *p;
-        if (n->scope != (PTX__TO_TEXT | k->index) || n->what >= k->ins.count
-            || ptx__find_name(k->m, PTX__OF_TEXT | k->index, name) || ptx__find_name(k->m, k->index, name)
-            || ptx__find_name(k->m, PTX__OF_MODULE, name) || strcmp(name, "WARP_SZ") == 0
-            || strcmp(name, "vprintf") == 0)
-            continue;
-        if (*name == '%') {
-            static const char *const more[] = {"%envreg", "%pm", "%warp", "%reserved_smem"};
-            for (j = 0; j < sizeof ptx__specials / sizeof *ptx__specials; j++)
-                if (strncmp(ptx__specials[j].name, name, strlen(name)) == 0
-                    && strchr(".", ptx__specials[j].name[strlen(name)]))
-                    break;
-            if (j < sizeof ptx__specials / sizeof *ptx__specials) continue;
-            for (j = 0; j < sizeof more / sizeof *more; j++)
-                if (strncmp(name, more[j], strlen(more[j])) == 0) break;
-            if (j < sizeof more / sizeof *more) continue;
-            p = name[1] ? strchr(own, name[1]) : NULL; /* a register of the kernel's own */
-            if (p && name[2] >= '0' && name[2] <= '9'
-                && strtoul(name + 2, NULL, 10) < k->registers[PTX__W_PRED + (p - own)])
-                continue;
-        }
-        return ptx__fault(k, PTX_E_LABEL, n->what,
-                          "raw text names '%.80s', and nothing in this kernel or its module is called that",
-                          name);
-    }
-    return PTX_E_NONE;
-}
-
 /* Results of those types are made where out is not NULL. */
 static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
                            unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
@@ -6646,7 +6342,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     uint32_t form, kept, i;
     unsigned who, effect;
     size_t at;
-    ptx_val v[64], all[128];
+    ptx_val v[64];
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -6686,14 +6382,6 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
         ptx__fail(k, PTX_E_GUARD, site,
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
-    }
-    if (kind == PTX__I_PLAIN && !call) {
-        for (i = 0; i < n + results && i < 128; i++) {
-            all[i] = i < results ? ptx__none() : src[i - results];
-            if (i < results && (unsigned)types[i] < PTX__TYPE_COUNT)
-                all[i].kind = PTX__REG, all[i].type = (uint8_t)ptx__in_register(types[i]);
-        }
-        if (!ptx__text_ok(k, site, text, all, n + results)) return 0;
     }
     ptx__behave_raw(text, &who, &effect);
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
@@ -7102,7 +6790,6 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
         return out;
     }
     if (v.space == PTX_GENERIC) return v;
-    if (v.space != PTX_GLOBAL) k->seen |= PTX__SEEN_TURNED;
     if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
         unsigned space = v.space;
         v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
@@ -7117,7 +6804,6 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
     out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
                       NULL);
-    if (space != PTX_GLOBAL) k->seen |= PTX__SEEN_TURNED;
     if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
     out.space = (uint8_t)space;
     return out;
@@ -7305,7 +6991,8 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     if (!ptx__ready(k)) return;
     if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred", ptx__describe(p));
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
+                  ptx__cure(p, PTX_PRED).s);
         return;
     }
     if (!ptx__mine(k, site, p, "the condition")) return;
@@ -7571,133 +7258,92 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
     k->guard = i;
 }
 
-/* -- verify --
-   Blocks, then the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
-   Every value has one definition and every variable its declaration; each use must be dominated by it. All
-   linear in practice. */
+/* -- verify: graph and definitions --
+   Basic blocks; the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001)
+   and the postdominator tree. A value has one definition and a variable one declaration, which must dominate
+   each use. All of it is linear in practice. */
 
-/* The scratch of one kernel, carved out of one array. */
-typedef struct ptx__flow {
+typedef struct ptx__graph {
     ptx__block *block;
-    uint32_t blocks;
-    uint32_t *of_label;  /* label -> block */
-    uint32_t *order;     /* reverse postorder -> block */
-    uint32_t *pred_head; /* block -> first of its predecessors in pred */
-    uint32_t *pred;
-    uint32_t *def; /* register, all classes in one row -> instruction + 1 */
-    uint32_t *def_block;
-    uint32_t bad, bad_at; /* a register that is not defined on every way to an instruction, 0: none */
-    uint32_t reached;
-    uint32_t base[PTX__CLASSES], bias[PTX__CLASSES]; /* to a register's index, to its word: its place there */
-    /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
-    uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
-    uint32_t *post_idom, *post_depth;
-    uint32_t *skip_block, *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
-    uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
-    uint32_t *sets, *wanted;                   /* register -> last of module.sets + 1; a stack */
-    uint32_t *reads;                           /* register -> last of module.reads + 1 */
-    uint32_t *last;                            /* register -> its last set so far, + 1 */
-    uint32_t *relevant;                        /* a bit an instruction */
-    uint32_t *moving, moving_count;            /* see ptx__spread_first */
-    uint32_t *special; /* the instructions that more than their values are checked of */
-    uint32_t far;      /* how many, in a kernel that no cache holds: the next are fetched ahead; else 0 */
-    uint32_t post_reached;
-    int advising;  /* 1: classes of all that matters, 2: notes too */
-    uint32_t *walk[3];      /* of the advice: blocks each */
-    uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
-    uint32_t effort;        /* steps of the advice that are still to spend */
-    uint32_t left; /* the text + 1 in which threads may have left, that was looked behind last; 0: none */
-    uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
-    uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
-    uint32_t corner; /* whether ptx__value takes the block for the first of the grid */
-    uint32_t round,
-        sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
-    uint32_t last_guard;     /* that it was asked with by ptx__find_places */
-    uint32_t chosen;         /* see ptx__goes_elsewhere */
-    uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
-    uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
-    uint32_t met;  /* PTX__MET_*, among the operands whose class was asked for */
-    uint32_t here; /* the block of the instruction whose class is asked for, most likely */
-    uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
-} ptx__flow;
+    uint32_t blocks, reached;         /* reached: how many a path from the entry leads to */
+    uint32_t *block_of_label, *order; /* order: reverse postorder -> block */
+    uint32_t *first_predecessor,
+        *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
+    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
+    uint32_t registers;
+    uint32_t *definition, *definition_block; /* slot -> instruction + 1, 0: none; its block */
+    uint32_t *checked;                       /* slot -> block + 1 in which a use was last checked */
+    uint32_t *sets;                          /* slot -> last of module.sets + 1; NULL where nobody asks */
+    uint32_t *special, prefetch;             /* see ptx__special_at */
+    uint32_t *stack, *mark;                  /* for walks: a word a block */
+    /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
+    uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
+} ptx__graph;
 
-#define PTX__SHARED_MOST 49152 /* bytes of static shared memory */
-#define PTX__EFFORT 4000000u
-#define PTX__SAMPLES 60000u /* of them, for places that variables make */
+#define PTX__SHARED_MOST 49152    /* bytes of static shared memory */
+#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
 
-/* The place of a register in what is kept of each. */
-static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX__TAG(reg)] + reg; }
-
-static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
+static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
 /* The operand behind that at w. */
-static const uint32_t *ptx__behind(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
+static const uint32_t *ptx__next_operand(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
 /* The source operands of an instruction, up to *end. */
-static const uint32_t *ptx__given(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
+static const uint32_t *ptx__sources(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
     const uint32_t *w = k->words.at + ins->words;
     *end = w + ins->count;
     return w + ins->results;
 }
-/* Of what is not plain, form 0 stands for none: who asks knows that it is, or asks for no more than these. */
+/* Form 0, of what is not plain, has no effect and is for any threads. */
 static const ptx__form *ptx__form_of(const ptx_kernel *k, const ptx__ins *ins) {
     return &k->m->forms.at[ins->form];
-}
-static unsigned ptx__effect_of(const ptx_kernel *k, const ptx__ins *ins) {
-    return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->effect : (unsigned)PTX__EFFECT_NONE;
 }
 #define PTX__NO_OP 0xffffu
 static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
     return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->row->op : PTX__NO_OP;
 }
-
-/* An instruction, as rules see it. */
-typedef struct ptx__point {
-    uint32_t i, b; /* instruction and block */
-    const ptx__ins *ins;
-    const ptx__form *form;
-    const char *name;    /* of its row: "" of raw text */
-    uint32_t says;       /* PTX__SAYS: what its name does */
-    unsigned op, effect; /* none of what is not plain */
-    int opaque;          /* a call or raw text: nobody knows what is done in there */
-    const uint32_t *w, *end; /* its sources */
-    int report, done;    /* done: the rule has found all that it seeks */
-    uint32_t *about;     /* the rule's own */
-} ptx__point;
-/* Instruction i, as rules see it: whether it is plain. */
-PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
-    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
-    at->i = i;
-    at->ins = &k->ins.at[i];
-    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
-    at->op = plain ? at->form->row->op : PTX__NO_OP;
-    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
-    at->name = at->form->row->name;
-    at->says = at->form->says;
-    at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
-    at->w = k->words.at + at->ins->words + at->ins->results;
-    at->end = k->words.at + at->ins->words + at->ins->count;
-    return plain;
+/* The mnemonic for messages. */
+static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
+    const ptx__form *form = ptx__form_of(k, ins);
+    return *form->row->name ? form->row->name : form->effect == PTX__EFFECT_CALL ? "a call" : "raw text";
 }
-/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
-   variable that is set has more. */
-static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
+/* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
+static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     uint32_t slot;
-    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    slot = ptx__slot(f, word);
-    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
+    if (PTX__TAG(word) >= PTX__CLASSES) return NULL;
+    slot = ptx__slot(g, word);
+    return g->definition[slot] && !g->sets[slot] ? &k->ins.at[g->definition[slot] - 1] : NULL;
+}
+
+/* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
+static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
+    const uint32_t *w = k->words.at + ins->words;
+    uint32_t end = which ? ins->count : ins->results, word;
+    if (which && *at == 0) {
+        *at = ins->results + 1u;
+        if (ins->guard) return PTX__PREDICATE(ins->guard);
+    } else if (*at == 0)
+        *at = 1;
+    if (ins->kind != PTX__I_PLAIN) return 0;
+    while (*at - 1 < end) {
+        const uint32_t *operand = w + *at - 1;
+        *at += (uint32_t)(ptx__next_operand(operand) - operand);
+        word = operand[PTX__TAG(*operand) == PTX__W_MEM];
+        if (PTX__TAG(word) == PTX__W_PRED_NOT) return PTX__PREDICATE(word);
+        if (PTX__TAG(word) < PTX__CLASSES) return word;
+    }
+    return 0;
 }
 
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* What the passes after the values look at is listed, so that each pass sees only that: what is special by
-   its form or, when advice is sought, by its guard, and branches under a guard. Those of block b begin at its
-   `special` and are less than its `end`. */
-static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = f->special;
-    const uint32_t guards = f->advising ? UINT32_MAX : 0;
-    ptx__block *b = f->block;
+/* Cut the kernel into blocks, and list what the passes behind the definitions look at: the instructions that
+   are special by their form, and branches under a guard. Those of block b begin at its `special` and are less
+   than its `end`. */
+static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special;
+    ptx__block *b = g->block;
     size_t j;
     b->first = b->special = 0;
     for (j = 0; j < k->marked.count; j++) {
@@ -7705,7 +7351,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
         const ptx__ins *ins = &k->ins.at[i];
         if (j + 16 < k->marked.count) PTX__SOON(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
-            if (ptx__form_of(k, ins)->special | (ins->guard & guards)) special[listed++] = i;
+            if (ptx__form_of(k, ins)->special) special[listed++] = i;
             continue;
         }
         if (ins->kind == PTX__I_LABEL) {
@@ -7714,7 +7360,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
                 (++b)->first = i;
                 b->special = listed;
             }
-            f->of_label[ins->words] = (uint32_t)(b - f->block);
+            g->block_of_label[ins->words] = (uint32_t)(b - g->block);
         }
         if (ins->guard) special[listed++] = i;
         if (ptx__ends_block(ins) && i + 1 < n) {
@@ -7724,105 +7370,83 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
         }
     }
     b->end = n;
-    f->blocks = (uint32_t)(b - f->block) + 1;
+    g->blocks = (uint32_t)(b - g->block) + 1;
     special[listed] = UINT32_MAX;
-    f->far = n > 20000 ? listed : 0;
+    g->prefetch = n > 20000 ? listed : 0;
 }
 
-/* The next that is special; in a long kernel those behind it are on their way by then. */
-PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__flow *f, uint32_t s) {
-    if (s + 16 < f->far) {
-        PTX__SOON(&k->ins.at[f->special[s + 16]]);
-        PTX__SOON(k->words.at + k->ins.at[f->special[s + 8]].words);
+/* Special instruction number s. In a kernel that no cache holds, those behind it are fetched ahead. */
+PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
+    if (s + 16 < g->prefetch) {
+        PTX__SOON(&k->ins.at[g->special[s + 16]]);
+        PTX__SOON(k->words.at + k->ins.at[g->special[s + 8]].words);
     }
-    return f->special[s];
+    return g->special[s];
 }
 
-static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
+static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
+    uint32_t b;
+    for (b = 0; b < g->blocks; b++) {
+        ptx__block *block = &g->block[b];
+        const ptx__ins *last = &k->ins.at[block->end - 1];
+        if (b + 16 < g->blocks) PTX__SOON(&k->ins.at[g->block[b + 16].end - 1]);
+        if ((!ptx__ends_block(last) || last->guard) && b + 1 < g->blocks) block->next[0] = b + 2;
+        if (last->kind == PTX__I_BRANCH) block->next[1] = g->block_of_label[last->words] + 1;
+        block->leaves = last->kind == PTX__I_LEAVE;
+        block->guard = ptx__ends_block(last) ? last->guard : 0u;
+        if (block->leaves && b && ptx__form_of(k, last)->row->op == PTX_RAW) {
+            block->leaves = 0; /* brx: as if the last label were taken when all others were not */
+            block->next[0] = g->block[b - 1].next[1];
+        }
+    }
+}
+
+/* sets: whether the sets of variables are to be listed. */
+static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
-    size_t n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
-    uint32_t b, *s;
+    size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
+    uint32_t *s;
     int ok, c;
-    int checked =
-        f->advising
-        || k->seen & (PTX__SEEN_TOGETHER | PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
-        f->base[c] = (uint32_t)registers;
-        f->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
+        g->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
         registers += k->registers[c];
     }
-    m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + registers + 15 * (blocks + 1);
-    if (checked) need += 4 * registers + n / 32 + 1;
-    if (f->advising) need += 3 * (blocks + 1);
+    g->registers = (uint32_t)registers;
+    m->blocks.count = m->scratch.count = m->sets.count = 0;
+    need = k->labels.count + 6 * blocks + 2 + (sets ? 3u : 2u) * registers + 6 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + 2 * registers + k->marked.count + n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + registers + k->marked.count + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
-    m->limits.of = 0;
-    f->def_block = s + need; /* this and what follows need no zeroes */
-    f->wanted = f->def_block + registers;
-    f->special = f->wanted + registers;
-    f->moving = f->special + k->marked.count + 1;
-    f->block = m->blocks.at;
-    f->of_label = s, s += k->labels.count;
-    f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
-    f->pred_head = s, s += blocks + 2;
-    f->pred = s, s += 2 * blocks + blocks;
-    f->def = s, s += registers;
-    f->post_order = s, s += blocks + 1;
-    f->post_number = s, s += blocks + 1;
-    f->post_idom = s, s += blocks + 1;
-    f->post_depth = s, s += blocks + 1;
-    f->skip_block = s, s += blocks + 1;
-    f->skip_group = s, s += blocks + 1;
-    f->skip_warp = s, s += blocks + 1;
-    f->skip_lane = s, s += 3 * (blocks + 1); /* more than that: see ptx__live */
-    f->passed = s, s += blocks + 1;
-    f->divided = s, s += blocks + 1;
-    f->stack = s, s += blocks + 1;
-    f->level = s, s += blocks + 1;
-    f->split = s, s += blocks + 1;
-    f->classes = NULL;
-    f->array = f->origin = 0;
-    f->effort = PTX__EFFORT;
-    f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
-    f->search = f->asked = 0;
-    f->first = f->chosen = 0;
-    f->rank = f->corner = f->round = f->sample[0] = f->sample[1] = 0;
-    f->threads = 1024;
-    for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
-    if (checked) {
-        f->classes = s, s += registers;
-        f->sets = s, s += registers;
-        f->reads = s, s += registers;
-        f->last = s, s += registers;
-        f->relevant = s;
-    }
-    memset(f->block, 0, blocks * sizeof *f->block);
-    ptx__cut_blocks(k, f);
-    for (b = 0; b < f->blocks; b++) {
-        const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-        if (b + 16 < f->blocks) PTX__SOON(&k->ins.at[f->block[b + 16].end - 1]);
-        if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
-        if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
-        f->block[b].leaves = last->kind == PTX__I_LEAVE;
-        f->block[b].guard = ptx__ends_block(last) ? last->guard : 0u;
-        if (last->kind == PTX__I_LEAVE && b && ptx__form_of(k, last)->row->op == PTX_RAW) {
-            f->block[b].leaves = 0; /* brx: as if the last label were taken when all others were not */
-            f->block[b].next[0] = f->block[b - 1].next[1];
-        }
-    }
+    g->block = m->blocks.at;
+    g->definition_block = s + need; /* this and `special` need no zeroes */
+    g->special = g->definition_block + registers;
+    g->block_of_label = s, s += k->labels.count;
+    g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
+    g->first_predecessor = s, s += blocks + 2;
+    g->predecessor = s, s += 3 * blocks; /* the last third: see ptx__number_dominators */
+    g->definition = s, s += registers;
+    g->checked = s, s += registers;
+    g->post_order = s, s += blocks + 1;
+    g->post_number = s, s += blocks + 1;
+    g->post_idom = s, s += blocks + 1;
+    g->post_depth = s, s += blocks + 1;
+    g->stack = s, s += blocks + 1;
+    g->mark = s, s += blocks + 1;
+    g->sets = sets ? s : NULL;
+    memset(g->block, 0, blocks * sizeof *g->block);
+    ptx__cut_blocks(k, g);
+    ptx__link_blocks(k, g);
     return 1;
 }
 
-/* Number the blocks that a path reaches, in reverse postorder. order 0 is none, the entry has 1. */
-static void ptx__walk(ptx__flow *f) {
-    uint32_t *stack = f->order + f->blocks, depth = 0, left = f->blocks, i;
-    ptx__block *block = f->block;
+/* Number the blocks that a path from the entry reaches, in reverse postorder. 0: none, the entry has 1. */
+static void ptx__fill_order(ptx__graph *g) {
+    uint32_t *stack = g->order + g->blocks, depth = 0, left = g->blocks, i;
+    ptx__block *block = g->block;
     stack[depth++] = 0;
     block[0].in = 1;
     while (depth) {
@@ -7834,35 +7458,59 @@ static void ptx__walk(ptx__flow *f) {
                 stack[depth++] = to - 1;
             }
         } else
-            f->order[--left] = stack[--depth];
+            g->order[--left] = stack[--depth];
     }
-    f->reached = f->blocks - left;
-    for (i = 0; i < f->reached; i++) {
-        f->order[i] = f->order[left + i];
-        block[f->order[i]].order = i + 1;
+    g->reached = g->blocks - left;
+    for (i = 0; i < g->reached; i++) {
+        g->order[i] = g->order[left + i];
+        block[g->order[i]].order = i + 1;
     }
 }
 
-static void ptx__dominators(ptx__flow *f) {
-    ptx__block *block = f->block;
-    uint32_t i, j, e, *fill = f->pred_head + 1;
+static void ptx__fill_predecessors(ptx__graph *g) {
+    uint32_t i, e, *fill = g->first_predecessor + 1;
+    for (i = 0; i < g->reached; i++)
+        for (e = 0; e < 2; e++)
+            if (g->block[g->order[i]].next[e]) fill[g->block[g->order[i]].next[e]]++;
+    for (i = 1; i <= g->blocks; i++) fill[i] += fill[i - 1]; /* fill[b]: where those of block b begin */
+    for (i = 0; i < g->reached; i++)
+        for (e = 0; e < 2; e++)
+            if (g->block[g->order[i]].next[e])
+                g->predecessor[fill[g->block[g->order[i]].next[e] - 1]++] = g->order[i];
+    /* now fill[b] is where those of block b end */
+}
+
+/* Intervals: a dominates b when a's in .. out holds b's `in`. Sizes upwards, then places downwards. */
+static void ptx__number_dominators(ptx__graph *g) {
+    ptx__block *block = g->block;
+    uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* the next free place below each block */
+    uint32_t i;
+    for (i = 0; i < g->reached; i++) block[g->order[i]].out = 1;
+    for (i = g->reached; i-- > 1;) block[block[g->order[i]].idom].out += block[g->order[i]].out;
+    for (i = 0; i < g->reached; i++) {
+        ptx__block *b = &block[g->order[i]];
+        if (i == 0)
+            b->in = 0;
+        else {
+            b->in = place[b->idom];
+            place[b->idom] += b->out;
+        }
+        place[g->order[i]] = b->in + 1;
+        b->out += b->in;
+    }
+}
+
+static void ptx__fill_dominators(ptx__graph *g) {
+    ptx__block *block = g->block;
+    uint32_t i, j;
     int changed = 1;
-    for (i = 0; i < f->reached; i++)
-        for (e = 0; e < 2; e++)
-            if (block[f->order[i]].next[e]) fill[block[f->order[i]].next[e]]++;
-    for (i = 1; i <= f->blocks; i++) fill[i] += fill[i - 1]; /* fill[b] = first of block b */
-    for (i = 0; i < f->reached; i++)
-        for (e = 0; e < 2; e++)
-            if (block[f->order[i]].next[e]) f->pred[fill[block[f->order[i]].next[e] - 1]++] = f->order[i];
-    /* now fill[b] is the end of block b, and pred_head[b] = fill[b - 1] its first */
-    block[0].idom = 0;
-    for (i = 1; i < f->reached; i++) block[f->order[i]].idom = UINT32_MAX;
+    for (i = 1; i < g->reached; i++) block[g->order[i]].idom = UINT32_MAX;
     while (changed) {
         changed = 0;
-        for (i = 1; i < f->reached; i++) {
-            uint32_t b = f->order[i], best = UINT32_MAX;
-            for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-                uint32_t x = f->pred[j], y = best;
+        for (i = 1; i < g->reached; i++) {
+            uint32_t b = g->order[i], best = UINT32_MAX;
+            for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++) {
+                uint32_t x = g->predecessor[j], y = best;
                 if (block[x].idom == UINT32_MAX) continue;
                 if (y == UINT32_MAX) {
                     best = x;
@@ -7874,112 +7522,156 @@ static void ptx__dominators(ptx__flow *f) {
                 }
                 best = x;
             }
-            if (block[b].idom != best) {
-                block[b].idom = best;
-                changed = 1;
-            }
+            if (block[b].idom != best) block[b].idom = best, changed = 1;
         }
     }
-    /* Interval numbers: a dominates b when a's interval holds b's. Sizes upwards, then places downwards. */
-    for (i = 0; i < f->reached; i++) block[f->order[i]].out = 1;
-    for (i = f->reached; i-- > 1;) block[block[f->order[i]].idom].out += block[f->order[i]].out;
-    for (i = 0; i < f->reached; i++) {
-        ptx__block *b = &block[f->order[i]];
-        uint32_t *place = f->pred + 2 * (size_t)f->blocks; /* the next free place of each block */
-        if (i == 0)
-            b->in = 0;
-        else {
-            b->in = place[b->idom];
-            place[b->idom] += b->out;
+    ptx__number_dominators(g);
+}
+
+/* Number the blocks backwards from the ends of the kernel. */
+static void ptx__fill_post_order(ptx__graph *g) {
+    uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* the depths come later */
+    for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i];
+    for (end = 0; end < g->blocks; end++) {
+        uint32_t depth = 0;
+        if (!g->block[end].order || !g->block[end].leaves || g->post_number[end]) continue;
+        g->post_number[end] = 1;
+        stack[depth++] = end;
+        while (depth) {
+            uint32_t b = stack[depth - 1], from;
+            if (at[b] == g->first_predecessor[b + 1]) {
+                g->post_order[--left] = stack[--depth];
+                continue;
+            }
+            from = g->predecessor[at[b]++];
+            if (g->post_number[from]) continue;
+            g->post_number[from] = 1;
+            stack[depth++] = from;
         }
-        place[f->order[i]] = b->in + 1;
-        b->out += b->in;
+    }
+    g->post_order[--left] = g->blocks;
+    g->post_reached = g->blocks + 1 - left;
+    for (i = 0; i < g->post_reached; i++) {
+        g->post_order[i] = g->post_order[left + i];
+        g->post_number[g->post_order[i]] = i + 1;
     }
 }
 
-/* The ways through the kernel: every instruction is on one, and none falls off the end. */
-static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
+/* As ptx__fill_dominators, with the edges reversed. */
+static void ptx__fill_postdominators(ptx__graph *g) {
+    uint32_t *idom = g->post_idom, *number = g->post_number, root = g->blocks, i, e;
+    int changed = 1;
+    for (i = 0; i < g->blocks; i++) idom[i] = UINT32_MAX;
+    idom[root] = root;
+    while (changed) {
+        changed = 0;
+        for (i = 1; i < g->post_reached; i++) {
+            uint32_t b = g->post_order[i], best = g->block[b].leaves ? root : UINT32_MAX;
+            for (e = 0; e < 2; e++) {
+                uint32_t x = g->block[b].next[e], y = best;
+                if (!x || !number[x - 1] || idom[x - 1] == UINT32_MAX) continue;
+                x--;
+                while (y != UINT32_MAX && x != y) {
+                    while (number[x] > number[y]) x = idom[x];
+                    while (number[y] > number[x]) y = idom[y];
+                }
+                best = x;
+            }
+            if (idom[b] != best) idom[b] = best, changed = 1;
+        }
+    }
+    g->post_depth[root] = 0;
+    for (i = 1; i < g->post_reached; i++)
+        g->post_depth[g->post_order[i]] = g->post_depth[idom[g->post_order[i]]] + 1;
+}
+
+PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
+    uint32_t low = 0, high = g->blocks;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->block[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Every instruction is on a path from the entry, and no path runs off the end. */
+static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i;
-    ptx__walk(f);
-    for (b = 0; b < f->blocks; b++) {
-        const ptx__block *block = &f->block[b];
+    ptx__fill_order(g);
+    for (b = 0; b < g->blocks; b++) {
+        const ptx__block *block = &g->block[b];
         if (!block->order) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
                     return ptx__fault(k, PTX_E_UNREACHABLE, i, "no path leads here");
-        } else if (b + 1 == f->blocks) {
+        } else if (b + 1 == g->blocks) {
             const ptx__ins *last = &k->ins.at[block->end - 1];
             if (!ptx__ends_block(last) || last->guard)
                 return ptx__fault(k, PTX_E_FALL_OFF, block->end - 1, "the kernel ends here without ptx_ret");
         }
     }
-    ptx__dominators(f);
+    ptx__fill_predecessors(g);
+    ptx__fill_dominators(g);
     return PTX_E_NONE;
 }
 
-/* Whether a value is defined where block b begins. */
-static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
-    uint32_t in = f->block[b].in;
-    const ptx__block *home = &f->block[f->def_block[slot]];
-    return f->def[slot] && f->def_block[slot] != b && home->in <= in && in < home->out;
-}
-static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
-    uint32_t def = f->def[ptx__slot(f, reg)];
-    return ptx__fault(k, PTX_E_UNDEFINED, i,
-                      "a value is used here that is not defined on every path; it is made at %s",
-                      def ? k->ins.at[def - 1].site : "(nowhere)");
+/* From every block a path leads to an end of the kernel, or a loop of a trap is meant. */
+static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
+    uint32_t b, i, j;
+    ptx__fill_post_order(g);
+    if (g->post_reached == g->reached + 1) return PTX_E_NONE;
+    for (b = 0; b < g->blocks; b++)
+        for (i = g->block[b].first; i < g->block[b].end && g->block[b].order && !g->post_number[b]; i++)
+            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) return PTX_E_NONE;
+    for (b = 0; b < g->blocks; b++) { /* the head of the loop: a branch backwards leads there */
+        if (!g->block[b].order || g->post_number[b]) continue;
+        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++)
+            if (g->block[g->predecessor[j]].order >= g->block[b].order) break;
+        if (j < g->first_predecessor[b + 1]) break;
+    }
+    return ptx__fault(k, PTX_E_ENDLESS, g->block[b].first,
+                      "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
-/* A variable's sets after its declaration are chained, each instruction once. */
-static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i) {
+/* The sets of a variable behind its declaration are chained, each instruction once. */
+static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i) {
     ptx_module *m = k->m;
     ptx__set set;
-    if (f->sets[slot] && m->sets.at[f->sets[slot] - 1].instruction == i) return;
+    if (g->sets[slot] && m->sets.at[g->sets[slot] - 1].instruction == i) return;
     if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
-    set.next = f->sets[slot];
+    set.next = g->sets[slot];
     m->sets.at[m->sets.count++] = set;
-    f->sets[slot] = (uint32_t)m->sets.count;
+    g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* A register that is read in block b, not where it is made. */
-static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t b) {
-    ptx_module *m = k->m;
-    ptx__read read;
-    if (!f->classes || (f->reads[slot] && m->reads.at[f->reads[slot] - 1].block == b)) return;
-    if (!PTX__ROOM_FOR_ONE(m, m->reads)) return;
-    read.block = b;
-    read.next = f->reads[slot];
-    m->reads.at[m->reads.count++] = read;
-    f->reads[slot] = (uint32_t)m->reads.count;
+/* Instruction i of block b reads or sets a register whose definition is not behind the beginning of b: is
+   that definition on every path to here? */
+static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
+    const uint32_t slot = ptx__slot(g, word), home = g->definition_block[slot];
+    uint32_t in;
+    if (sets && g->sets) ptx__add_set(k, g, slot, i);
+    if (g->checked[slot] == b + 1) return 1;
+    g->checked[slot] = b + 1;
+    if (!g->definition[slot]) return 0;
+    if (home == b) return sets;
+    in = g->block[b].in;
+    return g->block[home].in <= in && in < g->block[home].out;
 }
 
-/* Instruction i of block b reads, or (a variable, behind its declaration) sets, a register that may be made
-   in another block: if it is not on every way to here, that is bad. */
-static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i, uint32_t b,
-                                 int sets) {
-    const uint32_t slot = f->bias[PTX__TAG(word)] + word;
-    const uint32_t read = f->classes ? f->reads[slot] : 0;
-    if (sets && f->classes) ptx__note_set(k, f, slot, i);
-    if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
-    /* what a set does not write over may be read later */
-    if (!sets || k->ins.at[i].guard || ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_MMA)
-        ptx__note_read(k, f, slot, b);
-    if ((sets && f->def_block[slot] == b) || ptx__defined_before(f, slot, b)) return;
-    f->bad = word;
-    f->bad_at = i;
-}
-
-/* Note what the instructions of block b write, where they are the first to, from i on; the instruction behind
-   the last that there was room for. What is defined so far stands before the instruction: so what is defined
-   behind the beginning of the block, as most is, is defined on every path. The rest is listed in `found`: a
-   word, and above it twice the instruction, 1 more where it sets. Calls nothing, so that all stays in
-   registers, and writes what may not count, which is faster than to guess. */
+/* Enter the definitions of block b, from instruction i on; returns the instruction behind the last that there
+   was room for. What is defined so far stands before the instruction, so what is defined behind the beginning
+   of the block, as most is, is defined on every path. All other uses are listed in `found`: a word, and above
+   it twice the instruction, 1 more where it sets. The function calls nothing, so that all stays in registers,
+   and writes what may not count, which is faster than to guess. */
 #define PTX__FOUND 1024u /* and of the last instruction as many as it has operands */
-static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i,
-                          uint64_t *const found, uint32_t *count) {
-    const uint32_t *const words = k->words.at, start = f->block[b].first, end = f->block[b].end;
-    uint32_t *const def = f->def, word, tag, slot;
+static uint32_t ptx__scan_block(const ptx_kernel *k, const ptx__graph *g, uint32_t b, uint32_t i,
+                                uint64_t *const found, uint32_t *count) {
+    const uint32_t *const words = k->words.at, start = g->block[b].first, end = g->block[b].end;
+    uint32_t *const definition = g->definition, word, tag, slot;
     uint64_t *at = found;
     const ptx__ins *ins = k->ins.at + i;
     for (; i < end && at < found + PTX__FOUND; i++, ins++) {
@@ -7988,14 +7680,14 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
         if (ins->guard) {
             word = PTX__PREDICATE(ins->guard);
             *at = here | word;
-            at += def[f->bias[PTX__W_PRED] + word] <= start;
+            at += definition[g->bias[PTX__W_PRED] + word] <= start;
         }
         if (ins->kind != PTX__I_PLAIN) continue;
         for (x = made; x < last; x++) {
             word = *x;
             tag = PTX__TAG(word);
             if (tag >= PTX__CLASSES) { /* not the most */
-                if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+                if (PTX__IS_NUMBER(word)) {
                     x += 2;
                     continue;
                 }
@@ -8005,17 +7697,17 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
                 if (tag >= PTX__CLASSES) continue;
             }
             *at = here | word;
-            at += def[f->bias[tag] + word] <= start;
+            at += definition[g->bias[tag] + word] <= start;
         }
         for (; w < made; w++) {
             word = *w;
             tag = PTX__TAG(word);
             if (tag >= PTX__CLASSES) continue;
-            slot = f->bias[tag] + word;
-            if (!def[slot]) {
-                def[slot] = i + 1;
-                f->def_block[slot] = b;
-            } else if (def[slot] != i + 1)
+            slot = g->bias[tag] + word;
+            if (!definition[slot]) {
+                definition[slot] = i + 1;
+                g->definition_block[slot] = b;
+            } else if (definition[slot] != i + 1)
                 *at++ = here | (uint64_t)1 << 32 | word;
         }
     }
@@ -8023,723 +7715,34 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
     return i;
 }
 
-/* The values of block b, up to the first that is bad. */
-static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+static ptx_code ptx__check_block_definitions(ptx_kernel *k, ptx__graph *g, uint32_t b) {
     uint64_t found[PTX__FOUND + PTX__OPERANDS_MAX + PTX__RESULTS_MAX + 2];
-    uint32_t i = f->block[b].first, count, e;
-    while (i < f->block[b].end && !f->bad) {
-        i = ptx__scan(k, f, b, i, found, &count);
-        for (e = 0; e < count && !f->bad; e++)
-            ptx__verify_register(k, f, (uint32_t)found[e], (uint32_t)(found[e] >> 33), b,
-                                 (int)(found[e] >> 32 & 1));
+    uint32_t i = g->block[b].first, count, e;
+    while (i < g->block[b].end) {
+        i = ptx__scan_block(k, g, b, i, found, &count);
+        for (e = 0; e < count; e++) {
+            uint32_t word = (uint32_t)found[e], at = (uint32_t)(found[e] >> 33), definition;
+            if (ptx__is_defined(k, g, word, at, b, (int)(found[e] >> 32 & 1))) continue;
+            definition = g->definition[ptx__slot(g, word)];
+            return ptx__fault(k, PTX_E_UNDEFINED, at,
+                              "a value is used here that is not defined on every path; it is made at %s",
+                              definition ? k->ins.at[definition - 1].site : "(nowhere)");
+        }
     }
+    return k->m->error.code;
 }
 
 /* In the order of the text a definition stands before its uses: nobody has a handle before. */
-static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
+static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
     uint32_t b;
-    f->bad = 0;
-    for (b = 0; b < f->blocks; b++) {
-        if (f->block[b].order) ptx__verify_block(k, f, b);
-        if (f->bad) return ptx__undefined(k, f, f->bad, f->bad_at);
-    }
+    for (b = 0; b < g->blocks; b++)
+        if (g->block[b].order && ptx__check_block_definitions(k, g, b)) return k->m->error.code;
     return PTX_E_NONE;
 }
 
-/* -- convergence --
-   Which instructions may only some of the threads reach? Every register gets a class: the same in the whole
-   cluster, in the block, a warpgroup, a warp, or other for each thread. Thread and lane ids, loads and
-   atomics differ, block ids in a cluster; parameters and immediates do not; a variable differs, too, when it
-   is set where only some threads come. A branch on a value that differs divides the threads until its
-   postdominator, where all paths meet again. Values and branches wait on each other, so the two steps are
-   repeated until nothing changes. */
-
-/* A word of `classes`: the class; marks on what is %tid.x plus something that is a multiple of 128 and the
-   same in a warpgroup, or a multiple of 32 and the same in a warp; what the caller asserts (class + 1, or 0),
-   and the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
-   control of a block, and the branch. */
-#define PTX__CLASS(word) ((word)&7u)
-#define PTX__TID_GROUP 8u
-#define PTX__TID_WARP 16u
-#define PTX__TID (PTX__TID_GROUP | PTX__TID_WARP)
-#define PTX__ASSERTED(word) ((word) >> 5 & 7u)
-#define PTX__WANTED 256u
-#define PTX__MOVES 512u /* a variable, or a value that is made of one */
-#define PTX__KEPT (7u << 5 | PTX__WANTED | PTX__MOVES)
-#define PTX__ROOT(word) ((word) >> 10)
-#define PTX__ROOT_MAX 0x3fffffu /* in longer kernels, messages name the first instruction */
-#define PTX__DIFFERS(class_, instruction)                                                                    \
-    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 10)
-
-/* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
-   post_number 0; the node `blocks` is behind all ends and has number 1. */
-static void ptx__walk_back(ptx__flow *f) {
-    uint32_t left = f->blocks + 1, end, i, *stack = f->stack, *at = f->post_depth; /* the depths come later */
-    for (i = 0; i < f->blocks; i++) at[i] = f->pred_head[i];
-    for (end = 0; end < f->blocks; end++) {
-        uint32_t depth = 0;
-        if (!f->block[end].order || !f->block[end].leaves || f->post_number[end]) continue;
-        f->post_number[end] = 1;
-        stack[depth++] = end;
-        while (depth) {
-            uint32_t b = stack[depth - 1], from;
-            if (at[b] == f->pred_head[b + 1]) {
-                f->post_order[--left] = stack[--depth];
-                continue;
-            }
-            from = f->pred[at[b]++];
-            if (f->post_number[from]) continue;
-            f->post_number[from] = 1;
-            stack[depth++] = from;
-        }
-    }
-    f->post_order[--left] = f->blocks;
-    f->post_reached = f->blocks + 1 - left;
-    for (i = 0; i < f->post_reached; i++) {
-        f->post_order[i] = f->post_order[left + i];
-        f->post_number[f->post_order[i]] = i + 1;
-    }
-}
-
-/* A loop that never ends, unless by a trap. */
-static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, j;
-    ptx__walk_back(f);
-    if (f->post_reached == f->reached + 1) return PTX_E_NONE;
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; i < f->block[b].end && f->block[b].order && !f->post_number[b]; i++)
-            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP)
-                return PTX_E_NONE;
-    for (b = 0; b < f->blocks; b++) { /* the head of the loop: a branch backwards leads there */
-        if (!f->block[b].order || f->post_number[b]) continue;
-        for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++)
-            if (f->block[f->pred[j]].order >= f->block[b].order) break;
-        if (j < f->pred_head[b + 1]) break;
-    }
-    i = f->block[b].first;
-    return ptx__fault(k, PTX_E_ENDLESS, i,
-                      "no path leads from here to the end of the kernel: this loop has no way out");
-}
-
-/* The tree of postdominators: as ptx__dominators, with the edges turned round. */
-static void ptx__postdominators(ptx__flow *f) {
-    uint32_t *idom = f->post_idom, *number = f->post_number, root = f->blocks, i, e;
-    int changed = 1;
-    for (i = 0; i < f->blocks; i++) idom[i] = UINT32_MAX;
-    idom[root] = root;
-    while (changed) {
-        changed = 0;
-        for (i = 1; i < f->post_reached; i++) {
-            uint32_t b = f->post_order[i], best = f->block[b].leaves ? root : UINT32_MAX;
-            for (e = 0; e < 2; e++) {
-                uint32_t x = f->block[b].next[e], y = best;
-                if (!x || !number[x - 1] || idom[x - 1] == UINT32_MAX) continue;
-                x--;
-                while (y != UINT32_MAX && x != y) {
-                    while (number[x] > number[y]) x = idom[x];
-                    while (number[y] > number[x]) y = idom[y];
-                }
-                best = x;
-            }
-            if (idom[b] != best) {
-                idom[b] = best;
-                changed = 1;
-            }
-        }
-    }
-    f->post_depth[root] = 0;
-    for (i = 1; i < f->post_reached; i++)
-        f->post_depth[f->post_order[i]] = f->post_depth[idom[f->post_order[i]]] + 1;
-}
-
-/* The nearest postdominator of b, itself included, that is not marked on this level. */
-static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
-    while (skip[b] != b) {
-        skip[b] = skip[skip[b]];
-        b = skip[b];
-    }
-    return b;
-}
-
-/* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
-   controlled by branches in there. Each block is marked once on each level, and what is marked on one is
-   marked on those below it: so the way on the highest finds all that is new to any. */
-static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
-    uint32_t *const skips[] = {f->skip_block, f->skip_group, f->skip_warp, f->skip_lane};
-    uint32_t *stack = f->stack, depth = 0, *skip = skips[level - PTX__CLASS_BLOCK];
-    stack[depth++] = from;
-    while (depth) {
-        uint32_t b = stack[--depth], e, stop, below;
-        if (!f->post_number[b]) continue; /* in a loop that only a trap ends */
-        stop = f->post_depth[f->post_idom[b]];
-        for (e = 0; e < 2; e++) {
-            uint32_t n = f->block[b].next[e];
-            if (!n || !f->post_number[n - 1]) continue;
-            for (n = ptx__unmarked(skip, n - 1); f->post_depth[n] > stop; n = ptx__unmarked(skip, n)) {
-                for (below = 0; below + PTX__CLASS_BLOCK <= level; below++)
-                    if (skips[below][n] == n) skips[below][n] = f->post_idom[n];
-                if (PTX__CLASS(f->level[n]) < level) f->level[n] = PTX__DIFFERS(level, branch);
-                stack[depth++] = n;
-            }
-        }
-    }
-}
-
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
-static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i);
-
-/* The class of ids that change with every `threads` of the block in the order of its warps. */
-static unsigned ptx__class_of_rows(uint32_t threads) {
-    return threads % 128 == 0 ? PTX__CLASS_GROUP : threads % 32 == 0 ? PTX__CLASS_WARP : PTX__CLASS_LANE;
-}
-
-/* How far a special register is the same. Of the ids of threads a declared shape of the block says more. */
-static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
-    const uint32_t *need = k->need;
-    if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
-        return PTX__CLASS_CLUSTER;
-    if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
-        && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
-        return PTX__CLASS_CLUSTER;
-    if (which == PTX_CLUSTER_CTARANK && ptx__blocks_of(k) == 1)
-        return PTX__CLASS_CLUSTER;
-    if (need[0] && which <= PTX_TID_Z) {
-        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
-        if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
-        if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
-    }
-    return ptx__specials[which].differs;
-}
-
-static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) { return &f->classes[ptx__slot(f, reg)]; }
-static unsigned ptx__class_of(ptx__flow *f, uint32_t reg) { return PTX__CLASS(*ptx__class_at(f, reg)); }
-
-/* What an instruction's operands are made of, while their classes are asked for. */
-enum { PTX__MET_VARIABLE = 1, PTX__MET_MOVING = 2 };
-static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i);
-
-/* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
-   or else of all its sets. */
-static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
-    uint32_t at = f->last[ptx__slot(f, word)], b, steps = 0, from;
-    uint32_t all = *ptx__class_at(f, word);
-    f->met |= PTX__MET_VARIABLE;
-    if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
-    from = f->here;
-    if (i < f->block[from].first || i >= f->block[from].end) from = ptx__block_of(f, i);
-    for (b = from; f->block[b].first >= at; b--) /* only a fall from above leads here */
-        if (++steps > 32 || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->pred[f->pred_head[b]] != b - 1)
-            return all;
-    /* behind a loop that threads leave in different rounds, they have it from different rounds */
-    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[from])) return all;
-    f->here = b;
-    b = ptx__result_class(k, f, &k->ins.at[at - 1], at - 1);
-    f->here = from;
-    return PTX__CLASS(b) < PTX__CLASS(all) ? b : all;
-}
-
-/* The class of the operand at *w, which moves on; the one that differs most is kept in `most`. */
-static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint32_t **w, uint32_t i,
-                                   uint32_t most) {
-    uint32_t word = *(*w)++, tag = PTX__TAG(word), c = 0;
-    if (tag == PTX__W_MEM) {
-        word = **w;
-        tag = PTX__TAG(word);
-        *w += 2;
-        /* a function's parameters are what each thread gave */
-        if (tag == PTX__W_PARAM && k->function) c = PTX__DIFFERS(PTX__CLASS_LANE, i);
-    }
-    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word), tag = PTX__W_PRED;
-    if (tag < PTX__CLASSES) {
-        c = f->classes[f->bias[tag] + word];
-        if (c & PTX__MOVES) {
-            f->met |= PTX__MET_MOVING;
-            if (f->sets[f->bias[tag] + word]) c = ptx__variable_class(k, f, word, i);
-        }
-    } else if (tag == PTX__W_SPECIAL) {
-        c = ptx__special_class(k, PTX__INDEX(word));
-        if (c) c = PTX__DIFFERS(c, i);
-        if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID;
-    } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-        *w += 2;
-    return PTX__CLASS(c) > PTX__CLASS(most) ? c : most;
-}
-
-/* The power of two that the operand at w is known to be a multiple of, 128 at most; 0 is one of all. The
-   block's width counts as such where the kernel declares it so. */
-static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int depth) {
-    int budget = 12;
-    ptx__known v = ptx__know(k, f, w, &budget);
-    uint64_t n = v.step | (uint64_t)v.offset, by = n & (0 - n);
-    uint32_t a, b;
-    ptx__point at;
-    if (v.symbol) return 1;
-    if (by == 0 || by > 128) return 128;
-    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32 || !ptx__made_by(k, f, *w, &at))
-        return (uint32_t)by;
-    w = at.w;
-    if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_NTID_X) {
-        a = k->need[0] ? k->need[0] : k->max_threads;
-        a &= 0 - a;
-        return a == 0 ? 1 : a > 128 ? 128 : a;
-    }
-    if ((at.op != PTX_MUL && at.op != PTX_ADD && at.op != PTX_MAD && at.op != PTX_MOV)
-        || at.form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
-        return (uint32_t)by;
-    a = ptx__multiple(k, f, w, depth + 1);
-    if (at.op == PTX_MOV) return a;
-    w = ptx__behind(w);
-    b = ptx__multiple(k, f, w, depth + 1);
-    if (at.op == PTX_ADD) return a < b ? a : b;
-    a = a * b > 128 ? 128 : a * b;
-    if (at.op == PTX_MUL) return a;
-    w = ptx__behind(w);
-    b = ptx__multiple(k, f, w, depth + 1);
-    return a < b ? a : b;
-}
-
-/* What makes a comparison true: less, equal, more. */
-enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
-static unsigned ptx__compares(const ptx__form *form) {
-    static const uint8_t by[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the order of the modifiers */
-    unsigned i;
-    for (i = 0; i < sizeof by; i++)
-        if (form->asked >> i & 1) return by[i];
-    return PTX__LESS | PTX__MORE;
-}
-
-/* Which of the marks of %tid.x a sum keeps when something is added: of that class, and such a multiple. */
-static uint32_t ptx__tid_plus(uint32_t marks, uint32_t class_, uint32_t multiple) {
-    if (PTX__CLASS(class_) > PTX__CLASS_GROUP || multiple < 128) marks &= ~PTX__TID_GROUP;
-    if (PTX__CLASS(class_) > PTX__CLASS_WARP || multiple < 32) marks &= ~PTX__TID_WARP;
-    return marks & PTX__TID;
-}
-
-/* The marks of %tid.x that the result of a sum keeps: tid + x, x + tid, tid - x, a * b + tid. */
-static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__form *form, const uint32_t *w,
-                               const uint32_t *class_, unsigned n) {
-    const uint32_t *at[3];
-    unsigned i, op = form->row->op;
-    uint32_t marks, by;
-    for (i = 0; i < n && i < 3; i++) {
-        at[i] = w;
-        w = ptx__behind(w);
-    }
-    if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
-    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
-    if (op == PTX_ADD && n == 2 && class_[0] & PTX__TID)
-        return ptx__tid_plus(class_[0], class_[1], ptx__multiple(k, f, at[1], 0));
-    if (op == PTX_ADD && n == 2 && class_[1] & PTX__TID)
-        return ptx__tid_plus(class_[1], class_[0], ptx__multiple(k, f, at[0], 0));
-    if (op == PTX_SUB && n == 2 && class_[0] & PTX__TID)
-        return ptx__tid_plus(class_[0], class_[1], ptx__multiple(k, f, at[1], 0));
-    if (op == PTX_MAD && n == 3 && class_[2] & PTX__TID) {
-        by = ptx__multiple(k, f, at[0], 0) * ptx__multiple(k, f, at[1], 0);
-        marks = ptx__tid_plus(class_[2], class_[0], by);
-        return ptx__tid_plus(marks, class_[1], by);
-    }
-    return 0;
-}
-
-/* Whole warps or warpgroups: what is marked as %tid.x compared with a multiple of 32 or 128, or its bits
-   above the lane's. The class, or that of lanes. other: the class of the second operand. */
-static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx__form *form,
-                             const uint32_t *w, uint32_t tid, uint32_t other) {
-    uint64_t n = 0, step = 1;
-    unsigned op = form->row->op, how = op == PTX_SETP ? ptx__compares(form) : 0u, rows;
-    unsigned most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP;
-    int number;
-    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
-    w++;
-    number = PTX__IS_INTEGER(*w);
-    if (k->need[0] && k->need[1] * k->need[2] > 1) {
-        rows = ptx__class_of_rows(k->need[0]);
-        if (rows > most) most = rows;
-    }
-    if (number) n = w[1] | (uint64_t)w[2] << 32;
-    else if (op == PTX_SETP && PTX__CLASS(other) < PTX__CLASS_LANE) {
-        n = ptx__multiple(k, f, w, 0); /* a bound that is a multiple of the warp's size */
-        if (PTX__CLASS(other) > most) most = PTX__CLASS(other);
-        if (how != PTX__LESS && how != (PTX__EQUAL | PTX__MORE)) return PTX__CLASS_LANE;
-    } else
-        return PTX__CLASS_LANE;
-    switch (op) {
-    case PTX_BFE:
-    case PTX_SHR: step = n < 20 ? (uint64_t)1 << n : 0; break;
-    case PTX_DIV: step = n; break;
-    case PTX_AND: step = (n & 127) == 0 ? 128 : (n & 31) == 0 ? 32 : 1; break;
-    case PTX_SETP:
-        if (form->operands[2]) break; /* combined with a predicate */
-        if (how == PTX__LESS || how == (PTX__EQUAL | PTX__MORE)) step = n;
-        if (how == PTX__MORE || how == (PTX__EQUAL | PTX__LESS)) step = n + 1;
-        break;
-    default: break;
-    }
-    if (op == PTX_DIV && !n) return PTX__CLASS_LANE;
-    step = ptx__class_of_rows((uint32_t)(step & 0xffff));
-    return (unsigned)step > most ? (unsigned)step : most;
-}
-
-/* The bits above the warp's of what is a warp's number: (tid >> 5) >> 2, or the same by divisions. */
-static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *form, const uint32_t *w) {
-    uint64_t by[2];
-    unsigned i;
-    for (i = 0; i < 2; i++) {
-        ptx__point at;
-        if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
-        if (!PTX__IS_INTEGER(w[1]) || w[3] || w[2] > 1024)
-            return 0;
-        by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
-        if (i) break;
-        if (!ptx__made_by(k, f, *w, &at) || at.end - at.w != 4) return 0;
-        form = at.form;
-        w = at.w;
-    }
-    if (!(*ptx__class_at(f, *w) & PTX__TID_GROUP) || (by[0] * by[1]) % 128) return 0;
-    return !(k->need[0] && k->need[1] * k->need[2] > 1 && k->need[0] % 128);
-}
-
-/* The class of what instruction i makes. */
-static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
-    const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
-    switch (form->result) { /* whatever the operands are */
-    case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
-    case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
-    case PTX__RESULT_UNI_BLOCK:
-        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
-    default: break;
-    }
-    while (w < end) {
-        uint32_t next = ptx__operand_class(k, f, &w, i, 0);
-        if (operand == 0) lead = next;
-        if (operand < 3) class_[operand] = next;
-        if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
-        operand++;
-    }
-    if (form->result == PTX__RESULT_LANE_OF) { /* a lane the same in the warp, or the block: as the values */
-        if (PTX__CLASS(c) == PTX__CLASS_LANE) return c & ~PTX__TID;
-        if (PTX__CLASS(lead) >= PTX__CLASS_WARP) return PTX__DIFFERS(PTX__CLASS_WARP, i);
-        return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID : c & ~PTX__TID;
-    }
-    if (PTX__CLASS(c) == PTX__CLASS_LANE && lead & PTX__TID
-        && (operand == 2 || (operand == 3 && form->row->op == PTX_BFE))) {
-        unsigned narrower = ptx__by_warp(k, f, form, first, lead, class_[1]);
-        if (narrower < PTX__CLASS_LANE) return PTX__DIFFERS(narrower, i);
-    }
-    if (PTX__CLASS(c) == PTX__CLASS_WARP && operand == 2 && ptx__by_group(k, f, form, first))
-        return PTX__DIFFERS(PTX__CLASS_GROUP, i);
-    if ((class_[0] | class_[1] | class_[2]) & PTX__TID && operand <= 3)
-        return (c & ~PTX__TID) | ptx__tid_marks(k, f, form, first, class_, operand);
-    return c & ~PTX__TID;
-}
-
-/* The same where it is what most are: of registers and numbers, none of them %tid.x, the class that differs
-   most. 0: it is not, and nothing is known. */
-static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
-                            uint32_t *made) {
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-    uint32_t most = 0, marks = 0, operands = 0;
-    for (w += ins->results; w < end; operands++) {
-        uint32_t word = *w++, tag = PTX__TAG(word), c;
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-            w += 2;
-            continue;
-        }
-        if (tag >= PTX__CLASSES) return 0;
-        c = f->classes[f->bias[tag] + word];
-        if (c & PTX__MOVES) {
-            f->met |= PTX__MET_MOVING;
-            if (f->sets[f->bias[tag] + word]) c = ptx__variable_class(k, f, word, i);
-        }
-        marks |= c;
-        if (PTX__CLASS(c) > PTX__CLASS(most)) most = c;
-    }
-    *made = most;
-    return !(marks & PTX__TID || (operands == 2 && PTX__CLASS(most) == PTX__CLASS_WARP));
-}
-
-/* Want the class of a register: put it on the stack, once. */
-static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
-    uint32_t slot;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) >= PTX__CLASSES) return;
-    slot = ptx__slot(f, word);
-    if (f->classes[slot] & PTX__WANTED) return;
-    f->classes[slot] |= PTX__WANTED;
-    f->wanted[(*depth)++] = slot;
-}
-
-static void ptx__want_sources(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *depth) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
-    f->relevant[i / 32] |= 1u << i % 32;
-    if (ins->guard) ptx__want(f, ins->guard, depth);
-    for (; w < end; w = ptx__behind(w)) ptx__want(f, w[PTX__TAG(*w) == PTX__W_MEM], depth);
-}
-
-/* The address, and behind it the offset, of what an instruction does in shared memory; NULL for none. */
-static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *ins) {
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-    unsigned effect = ptx__form_of(k, ins)->effect;
-    if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
-    for (; w < end; w = ptx__behind(w))
-        if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
-    return NULL;
-}
-
-/* Whether two addresses are one and the same: base and offset. */
-static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
-
-/* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
-static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, s, depth = 0, set;
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = ptx__form_of(k, ins);
-            if (ins->guard
-                && (ins->kind != PTX__I_PLAIN || form->who || f->advising || form->row->op == PTX_RAW))
-                ptx__want(f, ins->guard, &depth);
-            if (ins->kind != PTX__I_PLAIN) continue;
-            if (form->effect == PTX__EFFECT_MMA)
-                for (set = ins->results; set < ins->count; set++) {
-                    uint32_t tag = PTX__TAG(k->words.at[ins->words + set]);
-                    if (tag == PTX__W_64 || tag == PTX__W_PRED || tag == PTX__W_PRED_NOT)
-                        ptx__want(f, k->words.at[ins->words + set], &depth);
-                    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) set += 2;
-                }
-            if (form->who == PTX__WHO_BLOCK)
-                for (set = ins->results; set < ins->count; set++) {
-                    ptx__want(f, k->words.at[ins->words + set], &depth);
-                    if (PTX__TAG(k->words.at[ins->words + set]) >= PTX__CLASSES) set += 2; /* a number */
-                }
-            if (f->advising && form->effect) {
-                const uint32_t *w = ptx__shared_operand(k, ins);
-                if (w) ptx__want(f, *w, &depth);
-                if (w && form->row->op == PTX_ST && ins->count == 4)
-                    ptx__want(f, w[2], &depth);
-            }
-            if (f->advising && form->reach) {
-                const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-                for (; w < end; w = ptx__behind(w))
-                    if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
-            }
-        }
-        while (depth) { /* at once, as long as what stands near is at hand */
-            uint32_t slot = f->wanted[--depth];
-            ptx__want_sources(k, f, f->def[slot] - 1, &depth);
-            if (f->sets[slot]) f->classes[slot] |= PTX__MOVES;
-            for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
-                ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
-        }
-    }
-}
-
-/* What an instruction does with a variable: 1 it reads it, 2 it writes over it, whoever comes. */
-static int ptx__touches(const ptx_kernel *k, const ptx__ins *ins, uint32_t word) {
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w + ins->results;
-    int written = 0;
-    while (w < end) {
-        uint32_t tag = PTX__TAG(*w);
-        int mem = tag == PTX__W_MEM;
-        if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
-        if (w[mem] == word || PTX__WORD(tag, PTX__INDEX(*w)) == word) {
-            if (w >= made || ins->guard || ptx__form_of(k, ins)->effect == PTX__EFFECT_MMA) return 1;
-            written = 2;
-        }
-        w = ptx__behind(w);
-    }
-    if (!ins->guard) return written;
-    return PTX__TAG(word) == PTX__W_PRED && PTX__INDEX(ins->guard) == PTX__INDEX(word) ? 1 : written;
-}
-
-/* Whether what instruction i, in block b, where only some come, gives the variable is read where more come:
-   in no other place can it be seen that the others kept what it was. After many looks: that may be. */
-static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b, uint32_t word) {
-    uint32_t *seen = f->skip_lane + f->blocks + 1, *stack = seen + f->blocks + 1, depth = 0, at = b, e;
-    uint32_t least = f->looks > 4096 ? f->looks - 4096 : 0;
-    const ptx__read *read = k->m->reads.at;
-    for (e = f->reads[ptx__slot(f, word)]; e; e = read[e - 1].next)
-        if (PTX__CLASS(f->level[read[e - 1].block]) < PTX__CLASS(f->level[b])) break;
-    if (!e) return 0;
-    for (f->search++, i++;;) {
-        int does = 0;
-        for (; i < f->block[at].end && !does; i++, f->looks--) {
-            if (f->looks <= least) return 1;
-            does = ptx__touches(k, &k->ins.at[i], word);
-            if (does == 1 && PTX__CLASS(f->level[at]) >= PTX__CLASS(f->level[b])) does = 0;
-        }
-        if (does == 1) return 1;
-        for (e = 0; e < 2 && !does; e++) {
-            uint32_t to = f->block[at].next[e];
-            if (!to || seen[to - 1] == f->search) continue;
-            seen[to - 1] = f->search;
-            stack[depth++] = to - 1;
-        }
-        if (!depth) return 0;
-        at = stack[--depth];
-        i = f->block[at].first;
-    }
-}
-
-/* What instruction i of block b makes of the classes: 1 when one has changed. */
-static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
-    uint32_t made, slot;
-    int changed = 0;
-    f->met = 0;
-    f->here = b;
-    if (ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES) { /* what differs most stays so */
-        slot = f->bias[PTX__TAG(*w)] + *w;
-        if ((f->classes[slot] & (7u | PTX__TID | 7u << 5)) == PTX__CLASS_LANE) {
-            if (f->sets[slot]) f->last[slot] = i + 1, f->met = PTX__MET_VARIABLE;
-            return 0;
-        }
-    }
-    if (ptx__form_of(k, ins)->result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
-        made = ptx__result_class(k, f, ins, i);
-    if (ins->guard) {
-        uint32_t guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
-        if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
-        if (f->sets[ptx__slot(f, PTX__PREDICATE(ins->guard))]) f->met |= PTX__MET_VARIABLE;
-        if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
-    }
-    for (; w < end; w++) {
-        uint32_t *c, now = made, asserted;
-        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        slot = f->bias[PTX__TAG(*w)] + *w;
-        c = &f->classes[slot];
-        /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
-        if (f->sets[slot]) {
-            f->last[slot] = i + 1;
-            f->met |= PTX__MET_VARIABLE;
-        }
-        if (f->def[slot] != i + 1) {
-            if (PTX__CLASS(f->level[b]) > PTX__CLASS(now) && ptx__read_outside(k, f, i, b, *w))
-                now = f->level[b];
-            now &= ~PTX__TID;
-        }
-        asserted = PTX__ASSERTED(*c);
-        if (asserted && PTX__CLASS(now) >= asserted) now = PTX__DIFFERS(asserted - 1, i);
-        if (PTX__CLASS(now) > PTX__CLASS(*c)) {
-            *c = (now & ~PTX__KEPT) | (*c & PTX__KEPT);
-            changed = 1;
-        } else if (*c & ~now & PTX__TID && PTX__CLASS(*c) == PTX__CLASS_LANE) {
-            *c &= ~(~now & PTX__TID);
-            changed = 1;
-        }
-        if (f->met) *c |= PTX__MOVES;
-    }
-    return changed;
-}
-
-/* The number of the lowest bit, by a product that has another top for each. */
-static uint32_t ptx__lowest(uint32_t bits) {
-    static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
-                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
-    return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
-}
-
-/* The first round, over all that is relevant. What has to do with variables is kept for the others: twice its
-   number, and 1 more where it has to do with one itself. */
-static int ptx__spread_first(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t b = 0, word, words = (uint32_t)(k->ins.count / 32 + 1);
-    int changed = 0;
-    f->moving_count = 0;
-    for (word = 0; word < words; word++) {
-        uint32_t bits = f->relevant[word];
-        for (; bits; bits &= bits - 1) {
-            uint32_t i = 32 * word + ptx__lowest(bits);
-            while (f->block[b].end <= i) b++;
-            changed |= ptx__spread_class(k, f, i, b);
-            if (f->met) f->moving[f->moving_count++] = 2 * i + (f->met & PTX__MET_VARIABLE);
-        }
-    }
-    return changed;
-}
-
-/* A round over what has to do with variables itself, or over all that is made of them. */
-static int ptx__spread_again(const ptx_kernel *k, ptx__flow *f, int all) {
-    uint32_t b = 0, n;
-    int changed = 0;
-    for (n = 0; n < f->moving_count; n++) {
-        uint32_t i = f->moving[n] / 2;
-        if (n + 16 < f->moving_count) PTX__SOON(&k->ins.at[f->moving[n + 16] / 2]);
-        if (!all && !(f->moving[n] & 1)) continue;
-        while (f->block[b].end <= i) b++;
-        changed |= ptx__spread_class(k, f, i, b);
-    }
-    return changed;
-}
-
-/* The branches that divide the threads: 1 when one does more than before. */
-static int ptx__spread_levels(ptx__flow *f) {
-    uint32_t b;
-    int changed = 0;
-    for (b = 0; b < f->blocks; b++) {
-        uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
-        if (!guard || !f->block[b].order) continue;
-        guard = *ptx__class_at(f, PTX__PREDICATE(guard));
-        if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
-        f->split[b] = guard;
-        changed = 1;
-        ptx__divide(f, b, PTX__CLASS(guard), last);
-    }
-    return changed;
-}
-
-/* What begins to differ there, for messages. */
-static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_t size) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    if (ins->kind != PTX__I_PLAIN)
-        snprintf(out, size, "a variable that is set where only some come, by the branch at %s", ins->site);
-    else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
-        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
-    else
-        snprintf(out, size, "the result of %s at %s", ptx__form_of(k, ins)->row->name, ins->site);
-}
-
-PTX__APART static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
-    uint32_t low = 0, high = f->blocks;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (f->block[middle].first <= i)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* guard: the class of the instruction's own guard, where that differs; else the level of its block. */
-static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, uint32_t level, uint32_t guard,
-                               unsigned bears) {
-    static const char *const together[] = {"all threads of the cluster", "all threads of the block",
-                                           "all threads of a warpgroup", "all threads of a warp", ""};
-    static const char *const say[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
-                                      "ptx_warp_uniform", ""};
-    const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
-    const char *name = ptx__form_of(k, ins)->row->name, *who = together[bears < 5 ? bears : 4];
-    char root[360];
-    if (!*name) name = ptx__form_of(k, ins)->who == PTX__WHO_CALL ? "a call" : "this text";
-    if (guard) {
-        ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
-                          "%s is for %s together, but its guard depends on %s", name, who, root);
-    }
-    ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
-    return ptx__fault(k, PTX_E_DIVERGENT, i,
-                      "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                      "%s; where it is the same for all of them, say so with %s",
-                      name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
-                      root, say[bears < 5 ? bears : 4]);
-}
+/* -- verify: calls --
+   What a call asks of its callers: bears, the class of threads that may come to it; does, a bit for each
+   effect; exits, whether threads may end in it. Found out once a function, see ptx__find_recursion. */
 
 static void ptx__learn(ptx_kernel *k);
 
@@ -8748,7 +7751,8 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     size_t low = 0, high = k->calls.count / 2;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (k->calls.at[2 * middle] <= i) low = middle;
+        if (k->calls.at[2 * middle] <= i)
+            low = middle;
         else
             high = middle;
     }
@@ -8773,7 +7777,7 @@ static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint3
     return NULL;
 }
 
-/* Which class an instruction can bear at most: it is for the block, a warpgroup, a warp, or any threads. */
+/* The highest class of threads that may come to an instruction apart from each other. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
@@ -8785,11 +7789,9 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
     case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
-    case PTX__WHO_MEMBERS: /* a function's own threads are not known: that of all lanes is for a warp */
-        return ins->count >= 3 && PTX__IS_INTEGER(end[-3])
-                       && end[-2] == 0xffffffffu
-                   ? PTX__CLASS_WARP
-                   : PTX__CLASS_LANE;
+    case PTX__WHO_MEMBERS: /* the mask of all lanes is for a warp; which lanes another names, a run shows */
+        return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
+                                                                                     : PTX__CLASS_LANE;
     case PTX__WHO_CALL:
         while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
             if (callee->bears < least) least = callee->bears;
@@ -8798,12 +7800,14 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     }
 }
 
-/* What the functions called do, a bit for each effect. */
-static uint32_t ptx__does(const ptx_kernel *k, uint32_t i) {
-    uint32_t at = 0, does = 0;
+/* The effects of an instruction, or of the functions that it calls: a bit each. */
+static uint32_t ptx__effects_of(const ptx_kernel *k, uint32_t i) {
+    const unsigned effect = ptx__form_of(k, &k->ins.at[i])->effect;
+    uint32_t at = 0, effects = 1u << effect;
     const ptx_kernel *callee;
-    while ((callee = ptx__next_callee(k, i, &at)) != NULL) does |= callee->does;
-    return does;
+    if (effect != PTX__EFFECT_CALL) return effects;
+    while ((callee = ptx__next_callee(k, i, &at)) != NULL) effects |= callee->does;
+    return effects;
 }
 
 /* Whether threads may end in what instruction i calls. */
@@ -8815,488 +7819,626 @@ static int ptx__exits(const ptx_kernel *k, uint32_t i) {
     return 0;
 }
 
-/* Find out what a call of the function asks of its callers. A call that leads back is left out here. */
+/* A call that leads back to k is left out here. */
 static void ptx__learn(ptx_kernel *k) {
     uint32_t i;
     if (k->known) return;
     k->known = 1;
     k->bears = PTX__CLASS_LANE;
     k->does = k->exits = 0;
-    for (i = 0; i < k->ins.count; i++)
-        if (k->ins.at[i].kind == PTX__I_LEAVE && ptx__form_of(k, &k->ins.at[i])->row->op == PTX_EXIT)
-            k->exits = 1;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
         unsigned bears;
+        if (ins->kind == PTX__I_LEAVE && form->row->op == PTX_EXIT) k->exits = 1;
         if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
         bears = ptx__bears(k, ins);
         if (bears < k->bears) k->bears = bears;
         if (form->effect == PTX__EFFECT_CALL && ptx__exits(k, i)) k->exits = 1;
-        k->does |= form->effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << form->effect;
+        k->does |= ptx__effects_of(k, i);
     }
 }
 
-/* The classes of all registers and the levels of all blocks. */
-static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, rounds = 0;
-    int all = 1, moved = 1, changed;
-    for (i = 0; i <= f->blocks; i++)
-        f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
-    for (i = 0; i + 1 < k->asserted.count; i += 2)
-        *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
-    ptx__find_relevant(k, f);
-    /* After a round over all, only what has to do with variables may still change: the rest is made of values
-       that stand before it. So rounds over that, and where they change something one over all made of it. */
-    for (changed = ptx__spread_first(k, f);; changed = ptx__spread_again(k, f, all)) {
-        if (!(changed | ptx__spread_levels(f))) {
-            if (all || !moved) break;
-            all = 1;
-            continue;
-        }
-        moved = !all;
-        all = 0;
-        /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
-           more than once differs, and so does all that hangs on it. */
-        if (++rounds != 128) continue;
-        for (i = 0; i < k->m->sets.count; i++) {
-            uint32_t at = k->m->sets.at[i].instruction;
-            uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
-            if (*c & PTX__WANTED && !PTX__ASSERTED(*c))
-                *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | (*c & PTX__KEPT);
-        }
-        moved = 1;
-    }
-}
-
-/* -- members --
-   Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
-   passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
-
-/* Whether an instruction makes an integer of others. */
-static int ptx__computes(unsigned op) {
-    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_AND || op == PTX_OR || op == PTX_XOR
-           || op == PTX_SHL || op == PTX_SHR || op == PTX_REM || op == PTX_MUL || op == PTX_DIV
-           || op == PTX_MAD;
-}
-
-static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t, int *good);
-static int ptx__dominates(const ptx__flow *f, uint32_t a, uint32_t b) {
-    return f->block[a].in <= f->block[b].in && f->block[b].in < f->block[a].out;
-}
-/* Of an operation with operands that are known: whether its result can be said, and what it is. */
-static int ptx__can_compute(const ptx__form *form) {
-    unsigned op = form->row->op;
-    if (!ptx__computes(op) && op != PTX_SETP && op != PTX_NOT) return 0;
-    return !(form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
-             & ~PTX__FAMILY);
-}
-static uint64_t ptx__compute(const ptx__form *form, uint32_t tag, const uint64_t *v, int *good) {
-    unsigned op = form->row->op, bits = ptx__fact(form->type)->bits;
-    int64_t x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
-    uint64_t r;
-    if (bits > 32) return *good = 0, 0u;
-    if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
-    if (ptx__fact(form->type)->kind == 's')
-        x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
-    switch (op) {
-    case PTX_MOV: r = v[0]; break;
-    case PTX_ADD: r = v[0] + v[1]; break;
-    case PTX_SUB: r = v[0] - v[1]; break;
-    case PTX_AND: r = v[0] & v[1]; break;
-    case PTX_OR: r = v[0] | v[1]; break;
-    case PTX_XOR: r = v[0] ^ v[1]; break;
-    case PTX_NOT: r = ~v[0]; break;
-    case PTX_MUL: r = v[0] * v[1]; break;
-    case PTX_MAD: r = v[0] * v[1] + v[2]; break;
-    case PTX_SHL: r = v[1] > 31 ? 0 : v[0] << v[1]; break;
-    case PTX_SHR: r = (uint64_t)(v[1] > 31 ? (x < 0 ? -1 : 0) : x >> v[1]); break;
-    case PTX_DIV:
-    case PTX_REM:
-        if (!y) return *good = 0, 0u;
-        r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
-        break;
-    default: r = ptx__compares(form) >> (x < y ? 0 : x == y ? 1 : 2) & 1; break;
-    }
-    return bits == 1 ? r & 1 : (uint32_t)r;
-}
-
-/* A variable at instruction `at`, in the round of t: what it begins with, or what its only set makes of
-   that. */
-static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t at, uint32_t t,
-                              int *good) {
-    uint32_t slot = ptx__slot(f, word), steps, b, home = ptx__block_of(f, at);
-    const ptx__set *set = &k->m->sets.at[f->sets[slot] - 1];
-    const ptx__ins *by = &k->ins.at[set->instruction];
-    uint32_t times = (t >> 16) - 1 + (set->instruction < at), to = ptx__block_of(f, set->instruction);
-    if (set->next || by->guard || by->kind != PTX__I_PLAIN || times > 1) return *good = 0, 0u;
-    if (set->instruction < at) {
-        if (!ptx__dominates(f, to, home)) return *good = 0, 0u;
-    } else if (times) { /* in the first round nothing has set it yet */
-        for (b = home, steps = 0; b != to && b < f->blocks && f->post_number[b] && steps < 64; steps++)
-            b = f->post_idom[b];
-        if (b != to) return *good = 0, 0u;
-    }
-    if (times)
-        t = (t & 0xffffu) | 0x10000u;
-    else
-        by = &k->ins.at[f->def[slot] - 1];
-    if (by->kind != PTX__I_PLAIN || ptx__form_of(k, by)->row->op != PTX_MOV || by->guard)
-        return *good = 0, 0u;
-    return ptx__value(k, f, &k->words.at[by->words + 1], t, good);
-}
-
-/* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
-   not. Above 16 bits t is the round, 1 or 2, that loops are taken to be in: else variables have no value. */
-static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
-                           int *good) {
-    uint32_t word = *w, tag = PTX__TAG(word), slot, width;
-    const uint32_t *need = k->need;
-    const ptx__ins *ins;
-    const ptx__form *form;
-    uint64_t v[3] = {0, 0, 0};
-    unsigned n = 0;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
-    if (tag == PTX__W_SPECIAL) {
-        width = need[0] ? need[0] : 1024;
-        t &= 0xffffu;
-        switch (PTX__INDEX(word)) {
-        case PTX_LANEID: return t % 32;
-        case PTX_TID_X: return t % width;
-        case PTX_TID_Y:
-            if (need[0]) return t / width % need[1];
-            break;
-        case PTX_TID_Z:
-            if (need[0]) return t / width / need[1];
-            break;
-        case PTX_CLUSTER_CTARANK:
-            if (f->rank) return f->rank - 1;
-            break;
-        case PTX_CTAID_X:
-        case PTX_CTAID_Y:
-        case PTX_CTAID_Z:
-            if (f->corner) return 0;
-            break;
-        case PTX_NTID_X:
-            if (f->corner) return width;
-            break;
-        case PTX_LANEMASK_EQ: return 1u << t % 32;
-        case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
-        case PTX_LANEMASK_LE: return (2u << t % 32) - 1u;
-        case PTX_LANEMASK_GE: return ~((1u << t % 32) - 1u);
-        case PTX_LANEMASK_GT: return (uint32_t) ~((2u << t % 32) - 1u);
-        default: break;
-        }
-    }
-    if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
-    if (tag == PTX__W_PRED_NOT) {
-        word = PTX__PREDICATE(word);
-        return !ptx__value(k, f, &word, t, good);
-    }
-    if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
-    slot = ptx__slot(f, word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    form = ptx__form_of(k, ins);
-    if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
-        return *good = 0, 0u;
-    if (!ptx__can_compute(form)) return *good = 0, 0u;
-    w = k->words.at + ins->words + 1;
-    if (t > 0xffffu && form->row->op == PTX_MOV && PTX__TAG(*w) == PTX__W_32
-        && f->sets[ptx__slot(f, *w)])
-        return ptx__in_round(k, f, *w, f->def[slot] - 1, t, good);
-    for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
-        v[n] = ptx__value(k, f, w, t, good);
-        w = ptx__behind(w);
-    }
-    return *good ? ptx__compute(form, tag, v, good) : 0u;
-}
-
-/* Whether a branch on what differs, other than those passed, keeps some threads from block b: there is
-   a way from it to b that does not pass its postdominator. */
-static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
-    uint32_t x, j, depth, effort = 0, *seen = f->skip_lane, *stack = f->stack;
-    for (x = 0; x < f->blocks; x++) seen[x] = UINT32_MAX;
-    for (x = 0; x < f->blocks; x++) {
-        uint32_t meet = f->post_idom[x];
-        if (f->passed[x] == f->asked || meet == b) continue;
-        if (!f->block[x].order || PTX__CLASS(f->split[x]) <= above) continue;
-        depth = 0;
-        stack[depth++] = b;
-        seen[b] = x;
-        while (depth) {
-            uint32_t at = stack[--depth];
-            if (++effort > 1000000) return 1;
-            for (j = f->pred_head[at]; j < f->pred_head[at + 1]; j++) {
-                uint32_t from = f->pred[j];
-                if (from == x) return 1;
-                if (from == meet || seen[from] == x) continue;
-                seen[from] = x;
-                stack[depth++] = from;
-            }
-        }
-    }
-    return 0;
-}
-
-#define PTX__VALUE_STEPS 64
-/* Of the lanes, those of threads for which a predicate is true, or not: 0 where that cannot be said. */
-static int ptx__keep_lanes(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int truth,
-                           uint32_t *lanes) {
-    uint32_t t;
-    int good = 1;
-    for (t = f->first; t < f->threads && good; t++) {
-        good = PTX__VALUE_STEPS;
-        if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != truth) lanes[t / 32] &= ~(1u << t % 32);
-    }
-    return good;
-}
-
-/* The lanes of each warp that come to block b, as far as what differs more than `above` decides: 32 masks.
-   0: cannot be said. */
-static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above,
-                       uint32_t *lanes) {
-    uint32_t at, word, below = 0;
-    int good = 1;
-    memset(lanes, 0xff, 32 * sizeof *lanes);
-    f->asked++;
-    for (at = b; good; at = f->block[at].idom) {
-        uint32_t from = f->block[at].idom, taken;
-        const ptx__ins *last;
-        if (at == b && guard && !ptx__keep_lanes(k, f, guard, 1, lanes)) return 0;
-        if (at == 0) break;
-        if (++below > 1000) return 0;
-        last = &k->ins.at[f->block[from].end - 1];
-        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
-        if (f->block[from].next[0] == f->block[from].next[1]) continue;
-        if (f->post_idom[from] == at) continue; /* the end of a loop: all come, sooner or later */
-        word = PTX__PREDICATE(last->guard);
-        f->passed[from] = f->asked;
-        if (PTX__CLASS(f->split[from]) <= above) continue;
-        if (ptx__form_of(k, last)->row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
-        taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
-        taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
-        good = ptx__keep_lanes(k, f, word, taken != 0, lanes);
-    }
-    if (!good || PTX__CLASS(f->level[b]) <= above) return good != 0;
-    if (!(f->divided[b] >> 2 * above & 1)) /* what was passed hangs on b alone: so does the answer */
-        f->divided[b] |= (1u + 2u * (uint32_t)ptx__divided_otherwise(f, b, above)) << 2 * above;
-    return !(f->divided[b] >> 2 * above & 2);
-}
-
-/* Whether the block is known to have no thread that a condition keeps away. */
-static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above) {
-    uint32_t lanes[32], t;
-    if (!ptx__comers(k, f, b, guard, above, lanes)) return 0;
-    for (t = 0; t < ptx__threads_of(k); t++)
-        if (!(lanes[t / 32] >> t % 32 & 1)) return 0;
-    return 1;
-}
-
-/* The mask of instruction i where it is a number; else 0, and *from is the instruction that made it. */
-static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at,
-                                 uint32_t *from) {
-    const uint32_t *end = at->end;
-    uint32_t steps, word = end[-1];
-    ptx__point by;
-    *from = UINT32_MAX;
-    if (at->ins->count >= 3 && PTX__IS_INTEGER(end[-3])) return end[-2];
-    for (steps = 0; steps < 8 && ptx__made_by(k, f, word, &by); steps++) {
-        *from = by.i;
-        if (by.op != PTX_MOV || by.ins->results != 1) return 0;
-        word = *by.w;
-        if (PTX__IS_INTEGER(word)) return by.w[1];
-    }
-    return 0;
-}
-
-/* The lane that lane `lane` reads of in a shuffle: step and c as its operands. */
-static uint32_t ptx__shuffle_source(const char *kind, uint32_t lane, uint32_t step, uint32_t c) {
-    uint32_t segment = c >> 8 & 31, last = (lane & segment) | (c & 31 & ~segment), from;
-    step &= 31;
-    switch (kind[0]) {
-    case 'u': /* up: there, c is the first */
-        from = lane - step;
-        return (int32_t)from >= (int32_t)last ? from : lane;
-    case 'd': from = lane + step; break;
-    case 'b': from = lane ^ step; break;
-    default: from = (lane & segment) | (step & ~segment); break;
-    }
-    return from <= last ? from : lane;
-}
-
-/* A shuffle by numbers of which no lane that comes finds another that comes. */
-static ptx_code ptx__verify_sources(ptx_kernel *k, const ptx__point *at, uint32_t mask,
-                                    const uint32_t *lanes) {
-    const uint32_t *end = at->end;
-    uint32_t lane, from = 0, here = 0;
-    if (!(at->says & PTX__SAYS(SHUFFLE)) || end - at->w < 10) return PTX_E_NONE;
-    if (PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED) return PTX_E_NONE;
-    for (lane = 0; lane < 32; lane++) here |= lanes[lane];
-    for (lane = 0; lane < 32; lane++) {
-        if (!(here >> lane & 1)) continue;
-        from = ptx__shuffle_source(at->name + 10, lane, end[-8], end[-5]);
-        if (mask >> from & 1) return PTX_E_NONE;
-    }
-    return ptx__fault(
-        k, PTX_E_DIVERGENT, at->i,
-        "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
-        "what it finds there is undefined",
-        mask, from);
-}
-
-/* The lanes that come, against those of a ballot over ids and numbers. */
-static ptx_code ptx__verify_ballot(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i,
-                                   const ptx__ins *ballot, uint32_t guard) {
-    uint32_t lanes[32], t, mask = 0;
-    for (t = 0; t < 32; t++) {
-        int good = PTX__VALUE_STEPS;
-        mask |= (uint32_t)(ptx__value(k, f, k->words.at + ballot->words + ballot->results, t, &good) != 0)
-                << t;
-        if (!good) return PTX_E_NONE;
-    }
-    if (!ptx__comers(k, f, b, guard, PTX__CLASS_WARP, lanes) || !lanes[0] || lanes[0] == mask
-        || (k->need[0] && ptx__threads_of(k) < 32))
-        return PTX_E_NONE;
-    return ptx__fault(
-        k, PTX_E_DIVERGENT, i,
-        "%s names the lanes 0x%x, of the ballot at %s, and of the first warp the lanes 0x%x come here: "
-        "those must be the same",
-        k->m->forms.at[k->ins.at[i].form].row->name, mask, ballot->site, lanes[0]);
-}
-/* The lanes that come, against those of the mask. */
-static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t guard) {
-    const ptx__ins *ins = at->ins;
-    const char *name = at->name;
-    const uint32_t i = at->i, b = at->b;
-    uint32_t lanes[32], from, mask, w, threads = 0, there;
-    int whole = PTX__CLASS(guard) < PTX__CLASS_LANE && PTX__CLASS(f->level[b]) < PTX__CLASS_LANE;
-    if (!*name) return PTX_E_NONE; /* raw text */
-    mask = ptx__member_mask(k, f, at, &from);
-    if (!mask) {
-        const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
-        if (made && !k->function && k->m->forms.at[made->form].row->op == PTX_VOTE_BALLOT)
-            return ptx__verify_ballot(k, f, b, i, made,
-                                      PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0);
-        if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
-        if (whole) return PTX_E_NONE;
-        if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
-                          "%s names the lanes that were there at %s, and only some of them come here; take "
-                          "ptx_activemask here, or ptx_ballot of the condition before it",
-                          name, made->site);
-    }
-    if (mask == 0xffffffffu && whole) return PTX_E_NONE;
-    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
-                     lanes)) {
-        if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
-        return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
-    }
-    if (k->need[0]) threads = ptx__threads_of(k);
-    for (w = 0; w < (threads ? (threads + 31) / 32 : 32); w++) {
-        there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
-        if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
-        if (!threads && whole) continue; /* a block may be smaller than a warp */
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
-                          "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
-                          "the same",
-                          name, mask, w, lanes[w] & there);
-    }
-    return ptx__verify_sources(k, at, mask, lanes);
-}
-
-/* The number of a barrier, the same for those it is for; and no more threads than the block has. */
-static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, const ptx__point *at, unsigned bears) {
-    const uint32_t *w = at->w;
-    uint32_t threads = ptx__most_threads(k), operand = 0;
-    char root[360];
-    const char *slot = at->form->operands;
-    if (at->op == PTX_RAW) return PTX_E_NONE;
-    for (; *slot && w < at->end; slot++, operand++) {
-        if (*slot != 'F' && *slot != 'G') break;
-        if (PTX__TAG(*w) < PTX__CLASSES) {
-            uint32_t c = *ptx__class_at(f, *w++);
-            if (PTX__CLASS(c) <= bears) continue;
-            ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-            return ptx__fault(k, PTX_E_DIVERGENT, at->i,
-                              "operand %u of %s must be the same for all that come together; it depends "
-                              "on %s",
-                              operand + 1, at->name, root);
-        }
-        if (*slot == 'G' && threads && w[1] > threads)
-            return ptx__fault(k, PTX_E_RANGE, at->i,
-                              "%s waits for %u threads, and a block has %u at most", at->name, w[1],
-                              threads);
-        w += 3;
-    }
-    return PTX_E_NONE;
-}
-
-/* What is for threads together on the ways behind instruction `from`, + 1; 0: nothing is. */
-static uint32_t ptx__together_behind(const ptx_kernel *k, ptx__flow *f, uint32_t from) {
-    uint32_t b = ptx__block_of(f, from), i = from + 1, way, depth = 0;
-    uint32_t *seen = f->skip_lane, *stack = f->stack;
-    for (;;) {
-        for (; i < f->block[b].end; i++)
+/* The first instruction for threads together that a path leads to from behind instruction i, + 1; 0: none. */
+static uint32_t ptx__together_behind(const ptx_kernel *k, ptx__graph *g, uint32_t i) {
+    uint32_t b = ptx__block_of(g, i), e, depth = 0;
+    for (i++;; b = g->stack[--depth], i = g->block[b].first) {
+        for (; i < g->block[b].end; i++)
             if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
                 return i + 1;
-        for (way = 0; way < 2; way++) {
-            uint32_t to = f->block[b].next[way];
-            if (!to || seen[to - 1]) continue;
-            seen[to - 1] = 1;
-            stack[depth++] = to - 1;
+        for (e = 0; e < 2; e++) {
+            uint32_t to = g->block[b].next[e];
+            if (!to || g->mark[to - 1]) continue;
+            g->mark[to - 1] = 1;
+            g->stack[depth++] = to - 1;
         }
         if (!depth) return 0;
-        b = stack[--depth];
-        i = f->block[b].first;
     }
 }
 
 /* Behind a call in which threads may end, nothing is for all of them. */
-static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
+static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
     uint32_t e, i, call;
-    memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
+    if (!g->sets || !k->calls.count) return PTX_E_NONE;
+    memset(g->mark, 0, g->blocks * sizeof *g->mark);
     for (e = 0; e < k->calls.count; e += 2) {
         call = k->calls.at[e];
-        if (!ptx__exits(k, call) || !(i = ptx__together_behind(k, f, call))) continue;
+        if (!ptx__exits(k, call) || !(i = ptx__together_behind(k, g, call))) continue;
         return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
                           "%s is for threads together, and some may have left in the function called at %s: "
                           "exit in the kernel, or return what to do",
-                          ptx__form_of(k, &k->ins.at[i - 1])->row->name, k->ins.at[call].site);
+                          ptx__mnemonic(k, &k->ins.at[i - 1]), k->ins.at[call].site);
     }
     return PTX_E_NONE;
 }
 
-/* Whether that instruction reads a special register, and not memory, which may hold the same for all. */
-static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    return ins->kind != PTX__I_PLAIN || (ins->count > ins->results && PTX__TAG(*w) != PTX__W_MEM
-                                         && ptx__form_of(k, ins)->result == PTX__RESULT_SAME);
+/* -- verify: uniformity --
+   A value is uniform in the cluster, in the block, in a warpgroup or in a warp, or it differs from lane to
+   lane: its class. Ids of threads, loads, atomics and results of calls differ; parameters and immediates are
+   the same everywhere; the result of any other instruction has the class of the operand that differs most.
+
+   A branch whose condition differs is divergent: the threads take different paths until its nearest
+   postdominator, where they meet again. Every block on those paths is control dependent on the branch and has
+   at least the level that is the class of the condition: the threads of a cluster, block, warpgroup or warp
+   may come to it apart. An instruction for all threads of a warp needs a level of at most PTX__CLASS_WARP, a
+   barrier of the block PTX__CLASS_BLOCK, and so on.
+
+   What is written at a level and read at a lower one has at least the class of that level: its readers have
+   written it in different rounds of a loop or on different paths, or have kept what a variable was before.
+
+   mark_needed marks the instructions that conditions are made of, little of most kernels. propagate goes over
+   these in the order of the text, where definitions stand before uses, and raises levels behind each branch.
+   It does so again where something changed that has been read already: a variable, or the level of an earlier
+   block. Classes and levels only rise, so that this ends. */
+
+#define PTX__TID_WARP 1u
+#define PTX__TID_GROUP 2u
+#define PTX__TID_SELF 4u /* %tid.x and nothing else */
+#define PTX__ZEROS_MOST 7u
+
+typedef struct ptx__uniformity {
+    ptx_kernel *k;
+    ptx__graph *g;
+    ptx__uniform *value;             /* of needed registers; the first is of none */
+    uint32_t *index;                 /* slot -> where in value; 0: not needed */
+    uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
+    uint32_t *raised, pass;          /* block -> the pass that raised its level last; this pass */
+    uint32_t *condition;             /* block -> the class of its branch's condition so far */
+    uint32_t *condition_root;        /* and where that begins to differ */
+    uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
+    uint32_t *needed;                /* a bit an instruction */
+    uint32_t *together, count;       /* the instructions for threads together */
+    uint32_t *work;                  /* a stack of slots */
+    uint32_t effort;                 /* steps that are left to ptx__limit_level */
+} ptx__uniformity;
+
+static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
+    ptx_module *m = k->m;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
+    uint32_t *s;
+    int ok;
+    m->uniform.count = m->spread.count = 0;
+    PTX__ROOM(m, m->uniform, g->registers + 1, ok);
+    if (!ok) return 0;
+    PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers, ok);
+    if (!ok) return 0;
+    s = m->spread.at;
+    memset(s, 0, zeroes * sizeof *s);
+    memset(g->checked, 0, g->registers * sizeof *g->checked);
+    memset(m->uniform.at, 0, sizeof *m->uniform.at);
+    m->uniform.count = 1;
+    u->k = k;
+    u->g = g;
+    u->value = m->uniform.at;
+    u->index = g->checked; /* nobody asks for that any more */
+    u->level = s, s += blocks;
+    u->branch = s, s += blocks;
+    u->raised = s, s += blocks;
+    u->pass = 0;
+    u->effort = 16 * (uint32_t)(k->ins.count < 1u << 20 ? k->ins.count : 1u << 20) + 65536;
+    u->condition = s, s += blocks;
+    u->condition_root = s, s += blocks;
+    u->needed = s, s += words;
+    for (level = 0; level < PTX__CLASS_LANE; level++)
+        for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
+    u->together = s, s += k->marked.count;
+    u->count = 0;
+    u->work = s;
+    return 1;
 }
 
-/* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
-   a product are one for all of the warpgroup: where they differ by ids of threads, they are not. */
-static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, const ptx__point *at, unsigned bears) {
-    const ptx__form *form = at->form;
-    const uint32_t *w;
-    uint32_t threads = ptx__most_threads(k);
-    uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
+/* What is known of a register: nothing is of one that is not needed. */
+static ptx__uniform *ptx__uniform_of(ptx__uniformity *u, uint32_t word) {
+    return &u->value[u->index[ptx__slot(u->g, word)]];
+}
+
+static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *depth) {
+    uint32_t slot;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
+    if (PTX__TAG(word) >= PTX__CLASSES) return;
+    slot = ptx__slot(u->g, word);
+    if (u->index[slot]) return;
+    u->index[slot] = (uint32_t)u->k->m->uniform.count++;
+    memset(&u->value[u->index[slot]], 0, sizeof *u->value);
+    u->work[(*depth)++] = slot;
+}
+static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
+    const ptx__ins *ins = &u->k->ins.at[i];
+    const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
+    u->needed[i / 32] |= 1u << i % 32;
+    if (ins->guard) ptx__mark_register(u, ins->guard, depth);
+    for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
+}
+
+/* Mark what the conditions of branches, the guards of instructions for threads together, and operands that
+   must be uniform are made of. */
+static void ptx__mark_needed(ptx__uniformity *u) {
+    const ptx_kernel *k = u->k;
+    const ptx__graph *g = u->g;
+    uint32_t b, i, s, set, depth = 0;
+    size_t a;
+    for (b = 0; b < g->blocks; b++) {
+        if (!g->block[b].order) continue;
+        for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const ptx__form *form = ptx__form_of(k, ins);
+            const int plain = ins->kind == PTX__I_PLAIN;
+            if (plain && !form->who) continue;
+            if (plain) u->together[u->count++] = i;
+            if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
+            if (plain && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
+                const uint32_t *end, *w = ptx__sources(k, ins, &end);
+                for (; w < end; w = ptx__next_operand(w))
+                    if (form->who == PTX__WHO_BLOCK || PTX__TAG(*w) != PTX__W_32)
+                        ptx__mark_register(u, *w, &depth);
+            }
+        }
+        while (depth) { /* at once, as long as what stands near is at hand */
+            uint32_t slot = u->work[--depth];
+            ptx__mark_sources(u, g->definition[slot] - 1, &depth);
+            for (set = g->sets[slot]; set; set = k->m->sets.at[set - 1].next)
+                ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
+        }
+    }
+    for (a = 0; a + 1 < k->asserted.count; a += 2)
+        ptx__uniform_of(u, k->asserted.at[a])->asserted = (uint8_t)(k->asserted.at[a + 1] + 1);
+    u->value[0].asserted = 0;
+}
+
+/* The class of what is the same in each row of `threads` threads. */
+static unsigned ptx__class_of_rows(uint32_t threads) {
+    return threads % 128 == 0 ? PTX__CLASS_GROUP : threads % 32 == 0 ? PTX__CLASS_WARP : PTX__CLASS_LANE;
+}
+
+/* The class of a special register. Of the ids of threads a declared shape of the block says more. */
+static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
+    const uint32_t *need = k->need;
+    if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
+        return PTX__CLASS_CLUSTER;
+    if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
+        && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
+        return PTX__CLASS_CLUSTER;
+    if (which == PTX_CLUSTER_CTARANK && ptx__blocks_of(k) == 1) return PTX__CLASS_CLUSTER;
+    if (need[0] && which <= PTX_TID_Z) {
+        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
+        if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
+        if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
+    }
+    return ptx__specials[which].differs;
+}
+
+static uint8_t ptx__low_zeros(uint64_t n) {
+    uint8_t zeros = 0;
+    while (zeros < PTX__ZEROS_MOST && !(n >> zeros & 1)) zeros++;
+    return zeros;
+}
+
+/* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
+   each may set the variable for itself. In very long kernels it gives up. */
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+    const ptx__graph *g = u->g;
+    uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    if (u->effort < g->blocks) return;
+    u->effort -= g->blocks;
+    x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    memset(g->mark, 0, g->blocks * sizeof *g->mark);
+    for (;; from = g->stack[--depth]) {
+        for (e = g->first_predecessor[from]; e < g->first_predecessor[from + 1]; e++) {
+            if (g->mark[g->predecessor[e]]) continue;
+            g->mark[g->predecessor[e]] = 1;
+            g->stack[depth++] = g->predecessor[e];
+        }
+        if (!depth) break;
+    }
+    for (set = g->sets[slot]; set; set = u->k->m->sets.at[set - 1].next) {
+        by = ptx__block_of(g, u->k->m->sets.at[set - 1].instruction);
+        if (g->mark[by] && u->level[by] > x->level)
+            x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
+    }
+}
+
+/* A register as instruction i of block b reads it. */
+static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
+    const uint32_t slot = ptx__slot(u->g, word);
+    ptx__uniform *of = &u->value[u->index[slot]], x = *of;
+    const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
+    of->read = 1;
+    if (is_last) x.class_ = x.last_class, x.root = x.last_root;
+    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
+        ptx__limit_level(u, slot, b, &x);
+    if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
+    if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
+    return x;
+}
+
+/* The operand at w of instruction i, in block b. */
+static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
+    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const int memory = PTX__TAG(*w) == PTX__W_MEM;
+    uint32_t word = memory ? w[1] : *w;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
+    if (PTX__TAG(word) < PTX__CLASSES) return ptx__read_register(u, word, i, b);
+    x.root = i + 1;
+    if (PTX__IS_INTEGER(word)) x.zeros = ptx__low_zeros(w[1]);
+    if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function)
+        x.class_ = PTX__CLASS_LANE; /* each its own */
+    if (PTX__TAG(word) == PTX__W_SPECIAL) {
+        x.class_ = (uint8_t)ptx__special_class(u->k, PTX__INDEX(word));
+        if (PTX__INDEX(word) == PTX_TID_X) x.tid = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
+        if (PTX__INDEX(word) == PTX_NTID_X && ptx__most_threads(u->k))
+            x.zeros = ptx__low_zeros(u->k->need[0] ? u->k->need[0] : u->k->max_threads);
+    }
+    return x;
+}
+
+/* What makes a comparison true: less, equal, more. */
+enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
+static unsigned ptx__true_where(const ptx__form *form) {
+    static const uint8_t by[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the order of the modifiers */
+    unsigned i;
+    for (i = 0; i < sizeof by; i++)
+        if (form->asked >> i & 1) return by[i];
+    return PTX__LESS | PTX__MORE;
+}
+
+/* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
+   is the same for threads in rows of 32 or 128. */
+static unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
+                                    const uint32_t *w) {
+    const unsigned op = form->row->op, where = op == PTX_SETP ? ptx__true_where(form) : 0u;
+    const int number = PTX__IS_INTEGER(*w), above = where == PTX__MORE || where == (PTX__EQUAL | PTX__LESS);
+    uint64_t n = number ? w[1] | (uint64_t)w[2] << 32 : 0, rows = 1;
+    unsigned class_ = x[0].tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
+    if (k->need[1] * k->need[2] > 1 && (c = ptx__class_of_rows(k->need[0])) > class_) class_ = c;
+    if (op == PTX_SETP) {
+        if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number))
+            return PTX__CLASS_LANE;
+        rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
+        if (x[1].class_ > class_) class_ = x[1].class_;
+        if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->need[0] && rows >= k->need[0])
+            return PTX__CLASS_CLUSTER; /* all threads of the block */
+    } else if (!number)
+        return PTX__CLASS_LANE;
+    else if (op == PTX_SHR || op == PTX_BFE)
+        rows = n < 20 ? (uint64_t)1 << n : 0;
+    else if (op == PTX_DIV && n)
+        rows = n;
+    else if (op == PTX_AND)
+        rows = (uint64_t)1 << ptx__low_zeros(n);
+    c = ptx__class_of_rows((uint32_t)(rows << x[0].shift & 0xffff));
+    return c > class_ ? c : class_;
+}
+
+/* What of %tid.x is left in a sum with x. */
+static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, unsigned zeros) {
+    uint8_t left = tid->shift ? 0 : tid->tid & (PTX__TID_WARP | PTX__TID_GROUP);
+    if (x->class_ > PTX__CLASS_GROUP || zeros < 7) left &= (uint8_t)~PTX__TID_GROUP;
+    if (x->class_ > PTX__CLASS_WARP || zeros < 5) left &= (uint8_t)~PTX__TID_WARP;
+    return left;
+}
+
+/* What the result of an operation on x[0] .., their words at w, keeps of %tid.x and of low zeros. */
+static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w,
+                               ptx__uniform *r) {
+    const ptx_mods mods = form->asked & ~PTX__FAMILY;
+    unsigned zeros = 0;
+    if (mods & (PTX_HI | PTX_SAT) & ~PTX__FAMILY) return;
+    switch (form->row->op) {
+    case PTX_MOV:
+        r->tid = x[0].tid, r->shift = x[0].shift;
+        zeros = x[0].zeros;
+        break;
+    case PTX_SUB:
+    case PTX_ADD:
+        zeros = x[0].zeros < x[1].zeros ? x[0].zeros : x[1].zeros;
+        if (x[0].tid)
+            r->tid = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
+        else if (x[1].tid && form->row->op == PTX_ADD)
+            r->tid = ptx__tid_plus(&x[1], &x[0], x[0].zeros);
+        break;
+    case PTX_MUL:
+    case PTX_MAD:
+        zeros = x[0].zeros + x[1].zeros;
+        if (form->row->op == PTX_MUL) break;
+        if (x[2].tid && !(mods & PTX_WIDE & ~PTX__FAMILY))
+            r->tid = ptx__tid_plus(&x[2], x[0].class_ > x[1].class_ ? &x[0] : &x[1], zeros);
+        if (x[2].zeros < zeros) zeros = x[2].zeros;
+        break;
+    case PTX_AND: zeros = x[0].zeros > x[1].zeros ? x[0].zeros : x[1].zeros; break;
+    case PTX_SHL:
+        if (PTX__IS_INTEGER(*ptx__next_operand(w))) zeros = x[0].zeros + ptx__next_operand(w)[1];
+        break;
+    case PTX_SHR:
+    case PTX_DIV: /* (tid >> 5) >> 2 is tid >> 7 */
+        w = ptx__next_operand(w);
+        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128) break;
+        zeros = form->row->op == PTX_SHR ? w[1] : ptx__low_zeros(w[1]);
+        if (form->row->op == PTX_DIV && w[1] != 1u << zeros) zeros = PTX__ZEROS_MOST + 1;
+        if (x[0].shift + zeros <= PTX__ZEROS_MOST)
+            r->tid = x[0].tid, r->shift = (uint8_t)(x[0].shift + zeros);
+        zeros = 0;
+        break;
+    default: break;
+    }
+    r->zeros = (uint8_t)(zeros < PTX__ZEROS_MOST ? zeros : PTX__ZEROS_MOST);
+}
+
+/* The result of instruction i in block b. */
+static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
+    const ptx__form *form = ptx__form_of(u->k, ins);
+    const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
+    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
+    unsigned n = 0, narrower;
+    memset(x, 0, sizeof x);
+    r.root = i + 1;
+    switch (form->result) { /* whatever the operands are */
+    case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
+    case PTX__RESULT_UNI_WARP: r.class_ = PTX__CLASS_WARP; return r;
+    case PTX__RESULT_UNI_BLOCK:
+        r.class_ = strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
+        return r;
+    default: break;
+    }
+    for (w = first; w < end; w = ptx__next_operand(w), n += n < 3) {
+        x[n] = ptx__operand_class(u, w, i, b);
+        if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
+    }
+    if (form->result == PTX__RESULT_LANE_OF) { /* the value of one lane, where all ask for the same */
+        r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
+        if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
+        return r;
+    }
+    if (x[0].tid
+        && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
+        narrower = ptx__tid_test_class(u->k, form, x, ptx__next_operand(first));
+        if (narrower < r.class_) r.class_ = (uint8_t)narrower, r.root = i + 1;
+    }
+    if (n && PTX__TAG(u->k->words.at[ins->words]) == PTX__W_32) ptx__integer_facts(form, x, first, &r);
+    return r;
+}
+
+/* The classes of what instruction i of block b writes: whether a variable changed that was read before. */
+static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
+    const ptx__ins *ins = &u->k->ins.at[i];
+    const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
+    ptx__uniform made;
+    int again = 0;
+    if (w == end) return 0;
+    made = ptx__result_class(u, ins, i, b);
+    if (ins->guard) {
+        ptx__uniform guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
+        if (guard.class_ > made.class_) made.class_ = guard.class_, made.root = guard.root;
+    }
+    for (; w < end; w++) {
+        ptx__uniform *x;
+        int variable, read;
+        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
+        x = ptx__uniform_of(u, *w);
+        if (x == u->value) continue;
+        variable = u->g->sets[ptx__slot(u->g, *w)] != 0;
+        read = variable && x->read;
+        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
+        if (u->raised[b] == u->pass || u->level[b] > x->level) again |= read;
+        if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b];
+        if (!variable)
+            x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
+        else if (!ins->guard)
+            x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
+        else if (made.class_ > x->last_class) /* behind a guard it may be what it was before */
+            x->last_class = made.class_, x->last_root = made.root;
+    }
+    return again;
+}
+
+/* The number of the lowest bit, by a product that has another top for each. */
+static uint32_t ptx__lowest_bit(uint32_t bits) {
+    static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
+    return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
+}
+
+/* The next needed instruction from i on; ins.count behind the last. */
+static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
+    uint32_t word = i / 32, bits = u->needed[word] & 0xffffffffu << i % 32;
+    while (!bits) bits = u->needed[++word];
+    return 32 * word + ptx__lowest_bit(bits);
+}
+
+/* The nearest postdominator of b, itself included, that has not been raised to this level. */
+static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
+    while (skip[b] != b) {
+        skip[b] = skip[skip[b]];
+        b = skip[b];
+    }
+    return b;
+}
+
+/* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
+   on it, and on branches in there. A block is raised once to each level, and to all below it with it; so the
+   search at the highest level finds all that is new at any. Whether one of them stands before the branch. */
+static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
+    const ptx__graph *g = u->g;
+    uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
+    int before = 0;
+    stack[depth++] = from;
+    while (depth) {
+        uint32_t b = stack[--depth], e, stop, below;
+        if (!g->post_number[b]) continue; /* in a loop that only a trap ends */
+        stop = g->post_depth[g->post_idom[b]];
+        for (e = 0; e < 2; e++) {
+            uint32_t n = g->block[b].next[e];
+            if (!n || !g->post_number[n - 1]) continue;
+            for (n = ptx__not_raised(skip, n - 1); g->post_depth[n] > stop; n = ptx__not_raised(skip, n)) {
+                for (below = 0; below < level; below++)
+                    if (u->skip[below][n] == n) u->skip[below][n] = g->post_idom[n];
+                if (u->level[n] < level) u->level[n] = level, u->branch[n] = g->block[from].end;
+                u->raised[n] = u->pass;
+                before |= n <= from;
+                stack[depth++] = n;
+            }
+        }
+    }
+    return before;
+}
+
+/* The branch at the end of block b: whether an earlier block is raised. */
+static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
+    const ptx__block *block = &u->g->block[b];
+    ptx__uniform condition;
+    if (!block->guard || !block->order) return 0;
+    condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
+    if (condition.class_ <= u->condition[b]) return 0;
+    u->condition[b] = condition.class_;
+    u->condition_root[b] = condition.root;
+    return ptx__raise_levels(u, b, condition.class_);
+}
+
+static int ptx__propagate(ptx__uniformity *u) {
+    uint32_t b, i = ptx__next_needed(u, 0);
+    int again = 0;
+    u->pass++;
+    for (b = 0; b < u->g->blocks; b++) {
+        for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) again |= ptx__update_classes(u, i, b);
+        again |= ptx__propagate_divergence(u, b);
+    }
+    return again;
+}
+
+#define PTX__ROUNDS_MOST 128 /* a chain of variables around a loop may take a round a link */
+
+static void ptx__find_uniformity(ptx__uniformity *u) {
+    const uint32_t count = (uint32_t)u->k->ins.count;
+    uint32_t rounds = 0, i;
+    ptx__fill_postdominators(u->g);
+    ptx__mark_needed(u);
+    u->needed[count / 32] |= 1u << count % 32; /* ends ptx__next_needed */
+    while (ptx__propagate(u)) {
+        if (++rounds != PTX__ROUNDS_MOST) continue;
+        for (i = 0; i < u->k->m->sets.count; i++) { /* rather than more rounds: all variables differ */
+            uint32_t at = u->k->m->sets.at[i].instruction;
+            ptx__uniform *x = ptx__uniform_of(u, u->k->words.at[u->k->ins.at[at].words]);
+            x->class_ = PTX__CLASS_LANE;
+            if (!x->root) x->root = at + 1;
+        }
+    }
+}
+
+/* What begins to differ there, for messages. */
+static void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
+    const ptx__ins *ins = &k->ins.at[root - 1];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    if (ins->kind != PTX__I_PLAIN)
+        snprintf(out, size, "what is set where only some come, by the branch at %s", ins->site);
+    else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
+        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
+    else
+        snprintf(out, size, "the result of %s at %s", ptx__mnemonic(k, ins), ins->site);
+}
+
+/* An instruction for threads together that some of them may not reach: by its own guard, or by a branch. */
+static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
+    static const char *const together[] = {"all threads of the cluster", "all threads of the block",
+                                           "all threads of a warpgroup", "all threads of a warp"};
+    static const char *const assert_[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
+                                          "ptx_warp_uniform"};
+    ptx_kernel *k = u->k;
+    const ptx__ins *ins = &k->ins.at[i], *branch;
+    const unsigned bears = ptx__bears(k, ins);
     char root[360];
-    if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
-    if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
-        return ptx__fault(k, PTX_E_DIVERGENT, at->i,
-                          "%s is for the %u threads of a %s together, and a block has %u",
-                          *at->name ? at->name : "this text", want,
-                          want == 32 ? "warp" : "warpgroup", threads);
-    if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
-    for (w = at->w, operand = 1; w < at->end; w = ptx__behind(w), operand++) {
-        uint32_t tag = PTX__TAG(*w), c;
-        if (tag == PTX__W_VECTOR) operand--;
+    if (ins->guard) {
+        ptx__uniform guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
+        if (guard.class_ > bears) {
+            ptx__describe_root(k, guard.root, root, sizeof root);
+            return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but its guard depends on %s",
+                              ptx__mnemonic(k, ins), together[bears], root);
+        }
+    }
+    if (u->level[b] <= bears) return PTX_E_NONE;
+    branch = &k->ins.at[u->branch[b] - 1];
+    ptx__describe_root(k, u->condition_root[ptx__block_of(u->g, u->branch[b] - 1)], root, sizeof root);
+    return ptx__fault(k, PTX_E_DIVERGENT, i,
+                      "%s is for %s together, but only some come here%s: the condition at %s depends on "
+                      "%s; where it is the same for all of them, say so with %s",
+                      ptx__mnemonic(k, ins), together[bears],
+                      branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site, root,
+                      assert_[bears]);
+}
+
+/* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
+static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
+    ptx_kernel *k = u->k;
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = ptx__form_of(k, ins);
+    const uint32_t *end, *w = ptx__sources(k, ins, &end), threads = ptx__most_threads(k);
+    const char *slot = form->operands;
+    char root[360];
+    if (form->who != PTX__WHO_BLOCK || form->row->op == PTX_RAW) return PTX_E_NONE;
+    for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
+        ptx__uniform x = ptx__operand_class(u, w, i, b);
+        if (x.class_ > ptx__bears(k, ins)) {
+            ptx__describe_root(k, x.root, root, sizeof root);
+            return ptx__fault(
+                k, PTX_E_DIVERGENT, i,
+                "operand %u of %s must be the same for all that come together; it depends on %s",
+                (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
+        }
+        if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
+            return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most",
+                              ptx__mnemonic(k, ins), w[1], threads);
+    }
+    return PTX_E_NONE;
+}
+
+/* What is for a whole warp or warpgroup needs a block that has one. */
+static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b) {
+    ptx_kernel *k = u->k;
+    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
+    const uint32_t threads = ptx__most_threads(k), want = form->who == PTX__WHO_GROUP ? 128 : 32;
+    (void)b;
+    if ((form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) || !threads || threads >= want
+        || form->row->op == PTX_BAR_ARRIVE)
+        return PTX_E_NONE;
+    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for the %u threads of a %s together, and a block has %u",
+                      ptx__mnemonic(k, &k->ins.at[i]), want, want == 32 ? "warp" : "warpgroup", threads);
+}
+
+/* The descriptors and the predicate of wgmma are one for the warpgroup. What was loaded may be the same. */
+static ptx_code ptx__check_descriptors(ptx__uniformity *u, uint32_t i, uint32_t b) {
+    ptx_kernel *k = u->k;
+    const ptx__ins *ins = &k->ins.at[i], *from;
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
+    char root[360];
+    if (ptx__form_of(k, ins)->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
+    for (; w < end; w = ptx__next_operand(w)) {
+        const uint32_t tag = PTX__TAG(*w);
+        ptx__uniform x;
         if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
-        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__PREDICATE(*w));
-        if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
-        ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, at->i,
+        x = ptx__operand_class(u, w, i, b);
+        if (x.class_ <= PTX__CLASS_GROUP) continue;
+        from = &k->ins.at[x.root - 1];
+        if (from->kind == PTX__I_PLAIN && ptx__form_of(k, from)->result != PTX__RESULT_SAME) continue;
+        ptx__describe_root(k, x.root, root, sizeof root);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
                           "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
                           "where it is, say so with ptx_warpgroup_uniform",
                           tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
@@ -9304,1669 +8446,375 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, const ptx__point 
     return PTX_E_NONE;
 }
 
-static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, s;
-    ptx__point at;
-    if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
-    if (!f->classes) return PTX_E_NONE;
-    ptx__postdominators(f);
-    ptx__classify(k, f);
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            uint32_t guard = 0;
-            unsigned bears, who = ptx__form_of(k, &k->ins.at[i])->who;
-            if (!who || !ptx__see(k, i, &at)) continue;
-            at.b = b;
-            bears = who == PTX__WHO_MEMBERS ? (unsigned)PTX__CLASS_LANE : ptx__bears(k, at.ins);
-            if (at.ins->guard) guard = *ptx__class_at(f, PTX__PREDICATE(at.ins->guard));
-            if (bears > PTX__CLASS_CLUSTER && k->need[0]
-                && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
-                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? at.ins->guard : 0, bears))
-                continue;
-            if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
-            if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
-            if ((who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, &at, bears))
-                || ptx__verify_crowd(k, f, &at, bears)
-                || (who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, &at, guard)))
-                return k->m->error.code;
-        }
+/* What is checked of each instruction for threads together. */
+static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
+    ptx__check_convergence, ptx__check_barrier, ptx__check_block_size, ptx__check_descriptors};
+
+static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
+    ptx__uniformity u;
+    uint32_t b = 0, n;
+    size_t c;
+    if (!(k->seen & PTX__SEEN_TOGETHER)) return PTX_E_NONE;
+    if (!ptx__make_uniformity(k, g, &u)) return k->m->error.code;
+    ptx__find_uniformity(&u);
+    for (n = 0; n < u.count; n++) {
+        while (g->block[b].end <= u.together[n]) b++;
+        for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
+            if (ptx__uniformity_checks[c](&u, u.together[n], b)) return k->m->error.code;
     }
     return PTX_E_NONE;
 }
 
-/* What is said to be the same, and is made of ids of threads that differ in each warp. */
-static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, made;
-    uint64_t v[2];
-    for (i = 0; f->classes && i + 1 < k->asserted.count; i += 2) {
-        const uint32_t word = k->asserted.at[i];
-        int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
-        v[0] = ptx__value(k, f, &word, 0, &good[0]);
-        v[1] = ptx__value(k, f, &word, 1, &good[1]);
-        if (!good[0] || !good[1] || v[0] == v[1] || k->need[0] * k->need[1] * k->need[2] == 1) continue;
-        made = f->def[ptx__slot(f, word)] - 1;
-        return ptx__fault(
-            k, PTX_E_DIVERGENT, made,
-            "this is said to be the same for threads together, and is %u for thread 0 and %u for "
-            "thread 1",
-            (unsigned)v[0], (unsigned)v[1]);
+/* -- verify: asynchronous order --
+   Forward dataflow problems. A fact is a word of bits: what may be so on some path to a point. A transfer
+   function says what an instruction makes of it. The facts at the beginnings of blocks grow until nothing
+   changes; then each block is gone through once more, and the transfer function reports. */
+
+typedef struct ptx__forward {
+    ptx_kernel *k;
+    ptx__graph *g;
+    uint32_t effects;       /* a bit for each effect that matters; 0: all instructions do */
+    uint32_t *about, count; /* what the problem is about */
+} ptx__forward;
+typedef uint32_t (*ptx__transfer)(const ptx__forward *p, uint32_t i, uint32_t fact, int report);
+
+static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfer, uint32_t b, uint32_t fact,
+                                    int report) {
+    const ptx_kernel *k = p->k;
+    const ptx__block *block = &p->g->block[b];
+    uint32_t s = block->special, i;
+    if (!p->effects) {
+        for (i = block->first; i < block->end; i++) fact = transfer(p, i, fact, report);
+        return fact;
     }
-    return PTX_E_NONE;
+    for (; (i = ptx__special_at(k, p->g, s)) < block->end; s++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && p->effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
+            fact = transfer(p, i, fact, report);
+    return fact;
 }
 
-/* A piece of advice about instruction i. */
-static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const char *format, ...) {
-    ptx_module *m = k->m;
-    ptx__note_ *n;
-    char what[512];
-    size_t room, j;
-    va_list args;
-    int ok;
-    for (j = m->notes.count; j-- > 0;) /* once a place, not once a round of an unrolled loop */
-        if (m->notes.at[j].site == k->ins.at[i].site && m->notes.at[j].code == (uint32_t)code
-            && m->notes.at[j].kernel == k->name)
-            return;
-    if (m->notes.count >= PTX__NOTES_MAX || m->error.code) return;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    PTX__ROOM(m, m->notes, 1, ok);
-    if (!ok) return;
-    room = strlen(what) + strlen(k->ins.at[i].site) + 256;
-    PTX__ROOM(m, m->advice_text, room, ok);
-    if (!ok) return;
-    n = &m->notes.at[m->notes.count++];
-    n->code = (uint32_t)code;
-    n->kernel = k->name;
-    n->instruction = i;
-    n->site = k->ins.at[i].site;
-    n->message = (uint32_t)m->advice_text.count;
-    m->advice_text.count +=
-        1
-        + (size_t)snprintf(m->advice_text.at + m->advice_text.count, room,
-                           "%s: advice: kernel '%.80s', instruction %lu: %s [%s]", n->site,
-                           m->names.at + k->name, (unsigned long)i, what, ptx__advice_names[code]);
-}
-
-/* -- copies under way --
-   What can be the state of a thread's cp.async copies, one bit each: none begun, begun, committed to a group,
-   waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
-enum {
-    PTX__COPY_NONE = 1,
-    PTX__COPY_BEGUN = 2,
-    PTX__COPY_COMMITTED = 4,
-    PTX__COPY_WAITED = 8,
-    PTX__COPY_ALONE = 16 /* has waited, and met nobody since: no way of its own */
-};
-
-static uint32_t ptx__step(uint32_t states, unsigned effect) {
-    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
-    switch (effect) {
-    case PTX__EFFECT_COPY:
-        rest = states & (PTX__COPY_WAITED | PTX__COPY_ALONE);
-        return rest | (states != rest ? (uint32_t)PTX__COPY_BEGUN : 0u);
-    case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
-    case PTX__EFFECT_WAIT_GROUPS:
-    case PTX__EFFECT_WAIT: /* where the first copies are conditional, the condition speaks for the loop too */
-        if (!open) return rest;
-        return (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)(PTX__COPY_WAITED | PTX__COPY_ALONE);
-    case PTX__EFFECT_BARRIER:
-    case PTX__EFFECT_CALL: return states & ~(uint32_t)PTX__COPY_ALONE;
-    default: return states;
-    }
-}
-
-static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth);
-
-/* The array of what instruction i does, a bit; all bits where that is not plain. */
-static uint32_t ptx__array_bit(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]);
-    uint32_t array = x ? ptx__array_of(k, f, x[0], 0) : 0;
-    return !array ? UINT32_MAX : array < 32 ? 1u << array : 1u;
-}
-
-/* The arrays that the kernel's cp.async fill. */
-static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
-    uint32_t i, filled = 0;
-    for (i = 0; i < k->ins.count; i++)
-        if (ptx__effect_of(k, &k->ins.at[i]) == PTX__EFFECT_COPY)
-            filled |= ptx__array_bit(k, f, i);
-    return filled;
-}
-
-typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
-static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                          const uint32_t *about);
-
-/* -- along the ways --
-   What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
-   word goes along every way from the beginning of the kernel until none brings news, and then once more
-   through each block, where the rule reports. */
-typedef uint32_t (*ptx__rule)(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states);
-enum {
-    PTX__SPECIAL = 1, /* only instructions that f->special lists */
-    PTX__BRANCHES = 2, /* those that are not plain too */
-    PTX__LEAVING = 4, /* and PTX__AT_END as the op where the kernel may end, for reports */
-    PTX__FIRST = 8    /* not bits: what comes to a block first stays */
-};
-/* Of the special ones, those with an effect of the set alone; what reads, for reports only. */
-#define PTX__EFFECTS(set) (PTX__SPECIAL | (uint32_t)(set) << 8)
-#define PTX__AT_END 0x10000u
-
-/* An end of the kernel, behind instruction i. */
-static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
-    ptx__see(k, i, at);
-    at->op = PTX__AT_END;
-    at->effect = PTX__EFFECT_NONE;
-    at->name = "";
-    at->says = 0;
-    at->opaque = 0;
-}
-/* The next plain instruction behind at->i: PTX__BEGIN for the first. 0: there is none. */
-#define PTX__BEGIN UINT32_MAX
-PTX__APART static int ptx__next(const ptx_kernel *k, ptx__point *at) {
-    uint32_t i = at->i + 1;
-    while (i < k->ins.count && !ptx__see(k, i, at)) i++;
-    return i < k->ins.count;
-}
-
-/* The same of those that do one of two things, for rules that only few are for. */
-PTX__APART static int ptx__next_op(const ptx_kernel *k, ptx__point *at, unsigned op, unsigned other) {
-    const ptx__form *forms = k->m->forms.at;
-    uint32_t i = at->i + 1, count = (uint32_t)k->ins.count;
-    for (; i < count; i++) {
-        unsigned is;
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        is = forms[k->ins.at[i].form].row->op;
-        if (is == op || is == other) return ptx__see(k, i, at);
-    }
-    at->i = i;
-    return 0;
-}
-
-/* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
-static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in, int first) {
-    int news = 0, e;
-    for (e = 0; e < 2; e++) {
-        uint32_t to = f->block[b].next[e];
-        if (!to || !(states & ~in[to - 1]) || (first && in[to - 1])) continue;
-        in[to - 1] |= states;
-        news = 1;
-    }
-    return news;
-}
-
-static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__rule rule, unsigned how,
-                            uint32_t *about) {
-    uint32_t n, *in = f->advising ? f->walk[0] : f->stack; /* the walks are over */
-    uint32_t *passed = f->advising ? NULL : f->skip_lane;  /* with what a block was gone through last */
-    int changed;
-    ptx__point at;
-    memset(in, 0, (f->blocks + 1) * sizeof *in);
-    if (passed) memset(passed, 0xff, (f->blocks + 1) * sizeof *passed);
-    in[0] = start;
-    at.about = about;
-    at.done = 0;
-    for (at.report = 0; at.report < 2; at.report += !changed) {
-        const uint32_t effects = at.report ? how >> 8 : how >> 8 & ~(1u << PTX__EFFECT_READ);
+static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer, uint32_t entry) {
+    ptx__graph *g = p->g;
+    uint32_t *in = g->stack, *last = g->mark, n; /* last: with what a block was gone through */
+    int changed = 1, e;
+    memset(in, 0, g->blocks * sizeof *in);
+    memset(last, 0, g->blocks * sizeof *last);
+    in[0] = entry;
+    while (changed) {
         changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
-            if (passed && !at.report && passed[b] == states) continue;
-            if (passed) passed[b] = states;
-            for (i = f->block[b].first;; i++) {
-                if (how & PTX__SPECIAL) i = f->special[s++];
-                if (i >= f->block[b].end) break;
-                if (effects && !(effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)) continue;
-                if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
-                states = rule(k, f, &at, states);
-                if (at.done || k->m->error.code) return k->m->error.code;
+        for (n = 0; n < g->reached; n++) {
+            uint32_t b = g->order[n], out;
+            if (n && last[b] == in[b]) continue;
+            last[b] = in[b];
+            out = ptx__transfer_block(p, transfer, b, in[b], 0);
+            for (e = 0; e < 2; e++) {
+                uint32_t to = g->block[b].next[e];
+                if (!to || !(out & ~in[to - 1])) continue;
+                in[to - 1] |= out;
+                changed = 1;
             }
-            if (how & PTX__LEAVING && at.report && f->block[b].leaves) {
-                ptx__at_end(k, f->block[b].end - 1, &at);
-                rule(k, f, &at, states);
-            }
-            changed |= ptx__pass_on(f, b, states, in, how & PTX__FIRST);
         }
     }
-    return PTX_E_NONE;
+    for (n = 0; n < g->reached && !p->k->m->error.code; n++)
+        ptx__transfer_block(p, transfer, g->order[n], in[g->order[n]], 1);
+    return p->k->m->error.code;
 }
 
-/* Whether what is read here is what copies fill. about: their arrays, once they are asked for */
-static int ptx__is_filled(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
-    if (!*at->about) *at->about = ptx__arrays_filled(k, f);
-    return (ptx__array_bit(k, f, at->i) & *at->about) != 0;
+/* The possible states of this thread's cp.async copies: none issued, issued, committed to a group, waited
+   for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
+enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
+
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget);
+
+/* The shared array that the first address of an instruction is in: a bit, or 0 where that is not known. */
+static uint32_t ptx__shared_array(const ptx_kernel *k, const ptx__graph *g, uint32_t i) {
+    const uint32_t *end, *w = ptx__sources(k, &k->ins.at[i], &end);
+    int budget = 24;
+    uint32_t symbol;
+    while (w < end && PTX__TAG(*w) != PTX__W_MEM) w = ptx__next_operand(w);
+    if (w == end) return 0;
+    symbol = ptx__know(k, g, w + 1, &budget).symbol;
+    return PTX__TAG(symbol) != PTX__W_SHARED ? 0u : 1u << (PTX__INDEX(symbol) < 31 ? PTX__INDEX(symbol) : 31);
 }
 
-static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
-    unsigned effect = at->effect;
-    if (effect == PTX__EFFECT_CALL
-        && ptx__does(k, at->i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
-        effect = PTX__EFFECT_WAIT;
-    if (at->report && effect == PTX__EFFECT_READ && open && ptx__is_filled(k, f, at))
-        ptx__fault(k, PTX_E_ASYNC, at->i, "shared memory is read while cp.async copies are under way: no "
-                   "cp.async.wait_group or wait_all on some path to here");
-    else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
-        ptx__fault(k, PTX_E_ASYNC, at->i, "cp.async.wait_group waits for committed groups only, and on some "
-                   "path to here the copies are not committed");
-    else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
-             && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "these matrices are made of what all lanes' cp.async have brought, and each "
-                  "thread has waited for its own alone: put a bar.sync behind the wait");
-    if (at->op == PTX__AT_END && f->advising == 2 && open)
-        ptx__note(k, PTX_ADVICE_UNWAITED, at->i,
-                  "cp.async copies may be under way when the kernel ends here; wait for them, or do without");
-    states = ptx__step(states, effect);
-    return at->effect == PTX__EFFECT_CALL ? states & ~(uint32_t)PTX__COPY_ALONE : states;
+static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+    const uint32_t open = fact & (PTX__COPY_ISSUED | PTX__COPY_COMMITTED);
+    const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
+    uint32_t effects = ptx__effects_of(p->k, i);
+    if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
+    if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
+        && ptx__shared_array(p->k, p->g, i) & *p->about)
+        ptx__fault(
+            p->k, PTX_E_ASYNC, i,
+            "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
+            "on some path to here");
+    if (report && fact & PTX__COPY_ISSUED && effects == 1u << PTX__EFFECT_WAIT_GROUPS)
+        ptx__fault(
+            p->k, PTX_E_ASYNC, i,
+            "cp.async.wait_group waits for committed groups only, and on some path to here the copies are "
+            "not committed");
+    if (effects >> PTX__EFFECT_COPY & 1 && fact != PTX__COPY_WAITED)
+        return (fact & PTX__COPY_WAITED) | PTX__COPY_ISSUED;
+    if (effects >> PTX__EFFECT_COMMIT & 1 && open) return (fact & ~open) | PTX__COPY_COMMITTED;
+    /* where the first copies are conditional, the condition speaks for the loop too */
+    if (effects & wait && open) return PTX__COPY_WAITED;
+    return fact;
 }
 
-static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
+static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     const uint32_t effects = 1u << PTX__EFFECT_COPY | 1u << PTX__EFFECT_COMMIT | 1u << PTX__EFFECT_WAIT_GROUPS
-                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_BARRIER
-                             | 1u << PTX__EFFECT_CALL;
-    uint32_t filled = 0;
-    if (!ptx__copies(k)) return PTX_E_NONE;
-    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__EFFECTS(effects) | PTX__LEAVING, &filled);
+                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_CALL;
+    uint32_t filled = 0, i, s;
+    ptx__forward p;
+    if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
+    for (s = 0; g->sets && (i = g->special[s]) != UINT32_MAX; s++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
+            filled |= ptx__shared_array(k, g, i);
+    p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
+    return ptx__solve_forward(&p, ptx__transfer_copies, PTX__COPY_NONE);
 }
 
-/* -- the carry --
-   What can be in the carry flag, one bit each: nothing, or what a .cc wrote. A call leaves nothing in it. */
-enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
-
-static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    int reads = at->op == PTX_ADDC || at->op == PTX_SUBC || at->op == PTX_MADC;
-    (void)f;
-    if (at->op == PTX_RAW) { /* who knows what its text does with the flag */
-        if (at->effect == PTX__EFFECT_CALL) states = PTX__CARRY_NONE;
-        if (strstr(ptx__raw_text(k, at->ins), ".cc")) states = PTX__CARRY_SET;
-    }
-    if (at->report && states & PTX__CARRY_NONE && reads)
-        ptx__fault(k, PTX_E_UNDEFINED, at->i,
-                   "%s reads the carry, and on some path to here no instruction with "
-                   ".cc wrote it, or a call came between",
-                   at->form->row->name);
-    if ((reads || at->op == PTX_ADD || at->op == PTX_SUB || at->op == PTX_MAD)
-        && at->form->asked & PTX_CC & ~PTX__FAMILY)
-        return PTX__CARRY_SET | (at->ins->guard ? states : 0u);
-    return states;
-}
-
-static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
-    if (!(k->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
-    return ptx__follow(k, f, PTX__CARRY_NONE, ptx__carry_rule, 0, NULL);
-}
-
-/* -- advice -- */
-
-/* The class of an instruction's own guard. */
-static unsigned ptx__guard_class(ptx__flow *f, const ptx__ins *ins) {
-    return ins->guard ? PTX__CLASS(*ptx__class_at(f, PTX__PREDICATE(ins->guard))) : 0u;
-}
-/* What keeps threads from instruction i, in its block; and how far they part on the way to it, its own guard
-   counted in. */
-static uint32_t ptx__level_of(const ptx__flow *f, uint32_t i) { return f->level[ptx__block_of(f, i)]; }
-static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    unsigned level = PTX__CLASS(ptx__level_of(f, i)), guard = ptx__guard_class(f, &k->ins.at[i]);
-    return guard > level ? guard : level;
-}
-
-/* The shared array that an address comes from, index + 1; 0 when that is not plain. What is made of one
-   register twice over and over would be gone through for ever: the steps are counted. */
-#define PTX__ORIGIN_STEPS 500
-static uint32_t ptx__array_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth, int *steps) {
-    uint32_t def, found = 0;
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
-    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24 || --*steps <= 0) return 0;
-    def = f->def[ptx__slot(f, word)];
-    ins = &k->ins.at[def - 1];
-    w = ptx__given(k, ins, &end);
-    for (; w < end; w++) {
-        uint32_t tag = PTX__TAG(*w);
-        if (tag == PTX__W_MEM) return 0; /* loaded */
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-            w += 2;
-        else if (!found)
-            found = ptx__array_in(k, f, *w, depth + 1, steps);
-    }
-    return found;
-}
-static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    int steps = PTX__ORIGIN_STEPS;
-    return ptx__array_in(k, f, word, depth, &steps);
-}
-
-static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    uint32_t bytes = ptx_type_bytes((ptx_type)form->type);
-    if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
-    if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
-    return bytes ? bytes : 16;
-}
-
-static uint32_t ptx__threads_known(const ptx_kernel *k) {
-    if (k->need[0]) return ptx__threads_of(k);
-    return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
-}
-
-/* Of each thread, where in the array of p an address is. Most are asked for by several instructions one after
-   another: the last is kept, as its word + 1 for an instruction, and so is who comes to its block, `bytes`
-   - 1. */
-static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, const ptx__places *p,
-                              ptx__places *last) {
-    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
-    uint32_t t;
-    int32_t first;
-    last->instruction = word + 1;
-    last->array = f->array = p->array;
-    f->origin = 0x100000;
-    first = (int32_t)ptx__value(k, f, &word, f->round, &moved);
-    f->origin = 0;
-    for (t = 0; t < p->threads && good && moved; t++) {
-        good = PTX__VALUE_STEPS;
-        last->at[t] = (int32_t)ptx__value(k, f, &word, t | f->round, &good);
-        if (!t && first - last->at[0] != 0x100000) moved = 0; /* not the beginning and something */
-    }
-    f->array = 0;
-    last->known = good && moved;
-}
-
-static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *x = ptx__shared_operand(k, ins), *w;
-    ptx__places *last = &k->m->places.at[PTX__PLACES];
-    uint32_t t, guard = 0, b = ptx__block_of(f, i);
-    p->array = x ? ptx__array_of(k, f, x[0], 0) : 0;
-    p->threads = ptx__threads_known(k);
-    if (!p->array || p->threads > 1024) return 0;
-    if (form->effect == PTX__EFFECT_COPY) {
-        w = x + 5; /* behind the other address */
-        if (!PTX__IS_INTEGER(*w)) return 0;
-        p->bytes = w[1];
-    } else if (strncmp(form->row->name, "ldmatrix.sync.aligned.m8n8", 26) == 0)
-        p->bytes = 16;
-    else if (form->row->types)
-        p->bytes = ptx__access_bytes(k, ins);
-    else
-        return 0;
-    if (ptx__guard_class(f, ins) > PTX__CLASS_BLOCK) guard = ins->guard;
-    if (last->instruction != x[0] + 1 || last->array != p->array) ptx__find_address(k, f, x[0], p, last);
-    if (!last->known) return 0;
-    if (last->bytes != b + 1 || f->last_guard != guard) {
-        f->threads = p->threads;
-        last->bytes = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, last->lanes) ? b + 1 : 0;
-        f->threads = 1024;
-        f->last_guard = guard;
-    }
-    if (!last->bytes) return 0;
-    memcpy(p->lanes, last->lanes, sizeof p->lanes);
-    if (form->effect == PTX__EFFECT_READ && p->bytes == 16 && ins->results < 4
-        && form->row->op != PTX_LD) /* ldmatrix asks 8 lanes for each result */
-        for (t = 0; t < 32; t++) p->lanes[t] &= (1u << 8 * ins->results) - 1u;
-    for (t = 0; t < p->threads; t++) p->at[t] = (int32_t)((uint32_t)last->at[t] + x[1]);
-    return 1;
-}
-
-static const ptx__places *ptx__places_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    ptx__places *p = &k->m->places.at[i % PTX__PLACES];
-    const uint32_t key = i + 1 + (f->round << 8);
-    if (p->instruction == key) return p;
-    p->instruction = key;
-    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
-    p->known = (uint32_t)ptx__find_places(k, f, i, p);
-    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
-    f->effort -= p->threads < f->effort ? p->threads : f->effort;
-    return p;
-}
-
-/* Whether threads touch the same bytes in two instructions, the first of which writes: a bit each for a
-   thread and itself, another of its warp, one of another warp. -1: cannot be said. */
-enum { PTX__MEETS_SELF = 1, PTX__MEETS_NEAR = 2, PTX__MEETS_FAR = 4 };
-#define PTX__CLASH_MOST 8192
-static int ptx__clash(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    const ptx__places *p[2];
-    uint16_t owner[PTX__CLASH_MOST];
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    uint32_t t, which, unit = 4, found = 0, n, c;
-    if (k->m->places.count < PTX__PLACES || f->effort < 4096 || i % PTX__PLACES == j % PTX__PLACES) return -1;
-    f->round = f->sample[0];
-    p[0] = ptx__places_of(k, f, i);
-    f->round = f->sample[1];
-    p[1] = ptx__places_of(k, f, j);
-    f->round = 0;
-    if (!p[0]->known || !p[1]->known) return -1;
-    if (p[0]->array != p[1]->array) return 0;
-    for (which = 0; which < 2; which++) {
-        while (p[which]->bytes % unit) unit /= 2;
-        for (t = 0; t < p[which]->threads; t++) {
-            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
-            while (p[which]->at[t] & (int32_t)(unit - 1)) unit /= 2;
-            if (p[which]->at[t] < low) low = p[which]->at[t];
-            if (p[which]->at[t] + (int64_t)p[which]->bytes > high)
-                high = p[which]->at[t] + (int64_t)p[which]->bytes;
-        }
-    }
-    if (high <= low) return 0; /* nobody comes */
-    if ((high - low) / unit > PTX__CLASH_MOST) return -1;
-    f->effort -= p[0]->threads;
-    memset(owner, 0, sizeof *owner * (size_t)((high - low) / unit));
-    for (which = 0; which < 2; which++)
-        for (t = 0; t < p[which]->threads; t++) {
-            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
-            n = (uint32_t)(p[which]->at[t] - low) / unit;
-            for (c = 0; c < p[which]->bytes / unit; c++, n++) {
-                if (!which) owner[n] = (uint16_t)(owner[n] ? 0xffffu : t + 1);
-                else if (owner[n] == 0xffffu)
-                    found |= p[0]->threads > 32 ? PTX__MEETS_FAR : PTX__MEETS_NEAR;
-                else if (owner[n])
-                    found |= owner[n] == t + 1                ? PTX__MEETS_SELF
-                             : (owner[n] - 1u) / 32 == t / 32 ? PTX__MEETS_NEAR
-                                                              : PTX__MEETS_FAR;
-            }
-        }
-    return (int)found;
-}
-
-/* Whether what instruction `store` writes may be what another thread reads in `load`. Of one thread's own
-   place - the same address, other for each thread - it is taken that no other thread has it. */
-static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
-    const ptx__ins *s = &k->ins.at[store], *l = &k->ins.at[load];
-    const uint32_t *x = ptx__shared_operand(k, s), *y = ptx__shared_operand(k, l);
-    int64_t from, to;
-    uint32_t array_x, array_y, class_x, class_y;
-    if (!x || !y) return 0;
-    array_x = ptx__array_of(k, f, x[0], 0);
-    array_y = ptx__array_of(k, f, y[0], 0);
-    if (array_x && array_y && array_x != array_y) return 0;
-    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? ptx__class_of(f, x[0]) : 0u;
-    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? ptx__class_of(f, y[0]) : 0u;
-    from = (int32_t)x[1];
-    to = (int32_t)y[1];
-    if (x[0] != y[0]) return 1;
-    if (class_x == PTX__CLASS_LANE && class_y == PTX__CLASS_LANE) return from != to;
-    if (from + ptx__access_bytes(k, s) <= to || to + ptx__access_bytes(k, l) <= from) return 0;
-    /* one place for all: nothing to tell where only one and the same set of threads comes to both */
-    return ptx__level_of(f, store) != ptx__level_of(f, load)
-           || PTX__CLASS(ptx__level_of(f, store)) <= PTX__CLASS_BLOCK;
-}
-
-/* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
-static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]),
-                   *y = ptx__shared_operand(k, &k->ins.at[load]);
-    int64_t apart;
-    if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
-    if (PTX__CLASS(ptx__level_of(f, load)) >= PTX__CLASS_WARP) return 0;
-    apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
-    switch (ptx__class_of(f, x[0])) {
-    case PTX__CLASS_CLUSTER:
-    case PTX__CLASS_BLOCK: return 1;
-    case PTX__CLASS_LANE:
-        return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
-    default: return 0;
-    }
-}
-
-/* The same where variables tell places: in the first round of the loops or, where the second of the two comes
-   first in it, from the first round to the second, with the one variable that is set on the way. Only what is
-   sure: another warp's. */
-static int ptx__look_onward(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[1]) return 2;
-    return at->i < about[0] || at->i == about[2] || at->opaque
-           || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* The variable that an address is made of, its place + 1: UINT32_MAX for several. found: that of another */
-static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t found,
-                                 int depth, int *steps) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot;
-    if (depth > 16 || --*steps <= 0) return UINT32_MAX;
-    if (PTX__TAG(word) != PTX__W_32) return found;
-    slot = ptx__slot(f, word);
-    if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
-    ins = &k->ins.at[f->def[slot] - 1];
-    w = ptx__given(k, ins, &end);
-    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__IS_LONG(*w))
-            w += 2;
-        else
-            found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
-    return found;
-}
-static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
-static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
-    uint32_t about[3], variable;
-    int met, steps = PTX__ORIGIN_STEPS;
-    if (f->effort < PTX__EFFORT - PTX__SAMPLES) return -1;
-    about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
-    f->sample[!stores] = 0x10000u;
-    f->sample[stores] = i > before ? 0x10000u : 0x20000u;
-    met = stores ? ptx__clash(k, f, before, i) : ptx__clash(k, f, i, before);
-    f->sample[0] = f->sample[1] = 0;
-    if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
-    if (about[0] && !ptx__seek(k, f, i, ptx__look_for, &before))
-        about[0] = 0; /* a loop that is over by then */
-    if (i <= before) {
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0, &steps);
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0, &steps);
-        if (!variable || variable == UINT32_MAX) return -1;
-        about[2] = k->m->sets.at[f->sets[variable - 1] - 1].instruction; /* not round without it */
-        if (ptx__seek(k, f, before, ptx__look_onward, about)) return -1;
-        about[2] = UINT32_MAX;
-    }
-    return ptx__seek(k, f, before, ptx__look_onward, about) ? PTX__MEETS_FAR : -1;
-}
-
-/* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
-static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
-    unsigned effect = ptx__effect_of(k, &k->ins.at[i]);
-    if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
-    return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
-}
-
-/* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
-   part of what the host laid out. */
-static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth, int *steps) {
-    ptx__point at;
-    const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
-    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    if (depth > 16 || --*steps <= 0) return 1;
-    if (!ptx__made_by(k, f, word, &at) || !ptx__computes(at.op))
-        return ptx__class_of(f, word) < PTX__CLASS_LANE;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (ptx__staged(k, f, *w, depth + 1, steps)) return 1;
-    return 0;
-}
-
-/* Whether that register, which differs in each thread, is part of the sum that the address is. */
-static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t part, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (word == part) return ptx__class_of(f, part) == PTX__CLASS_LANE;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 4 || !ptx__made_by(k, f, word, &at)) return 0;
-    for (w = at.w; w < at.end && PTX__TAG(*w) != PTX__W_MEM; w = ptx__behind(w))
-        if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
-    return 0;
-}
-
-/* Where nobody can say which bytes two accesses are to: whether it is worth a guess. */
-static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
-    uint32_t level;
-    int steps = PTX__ORIGIN_STEPS;
-    if (ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY
-        || ptx__form_of(k, &k->ins.at[j])->effect == PTX__EFFECT_COPY)
-        return 0;
-    if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
-    if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
-    level = ptx__level_of(f, i);
-    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == ptx__level_of(f, j))
-        return 0; /* one thread */
-    return !ptx__staged(k, f, x[0], 0, &steps) && !ptx__staged(k, f, y[0], 0, &steps);
-}
-
-/* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
-   both: where some do, it may be that these read what the others would have to write. */
-static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
-    uint32_t store = stores ? before : i, load = stores ? i : before;
-    uint32_t level = ptx__level_of(f, store), other = ptx__level_of(f, load);
-    int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
-    int met = ptx__clash(k, f, store, load);
-    if (met < 0) met = ptx__clash_in_round(k, f, before, i, stores);
-    /* a neighbour's place may be another warp's for the last lane, which need not use what it finds */
-    if (far && (met < 0 || met & PTX__MEETS_NEAR) && !ptx__meet_far(k, f, store, load)) return 0;
-    if (met >= 0) {
-        if (!(met & (far ? PTX__MEETS_FAR : PTX__MEETS_FAR | PTX__MEETS_NEAR))) return 0;
-        if (!stores && !(met & PTX__MEETS_FAR) && (!all || k->ins.at[store].guard)) return 0;
-    } else {
-        if (!far && !ptx__may_meet(k, f, store, load)) return 0;
-        if (!ptx__worth_guessing(k, f, store, load)) return 0;
-        if (!stores && (!all || k->ins.at[store].guard)) return 0;
-    }
-    if (!stores && ptx__form_of(k, &k->ins.at[store])->row->op != PTX_ST
-        && (met < 0 || ptx__form_of(k, &k->ins.at[store])->effect != PTX__EFFECT_COPY))
-        return 0;
-    if (!stores)
-        ptx__note(
-            k, PTX_ADVICE_RACE, i,
-            "another thread may still be reading, at %s, what is written here, with no barrier between; put "
-            "a bar.sync there",
-            k->ins.at[before].site);
-    else
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another thread may be writing what is read here, at %s, with no barrier between%s; put a "
-                  "bar.sync there",
-                  k->ins.at[before].site, far ? " but that of the warp" : "");
-    return 1;
-}
-
-/* One block: which of the 32 accesses from `first` on, in module.lists, are open at its end - `near` with no
-   barrier since, `far` with only those of a warp - if these are so where it begins. report: the advice. */
-static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t first, uint32_t *near_,
-                            uint32_t *far_, int stores, int report) {
-    ptx_module *m = k->m;
-    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
-    unsigned against = stores ? PTX__EFFECT_READ : PTX__EFFECT_WRITE;
-    uint32_t i, j, near_by = *near_, far_off = *far_, at = first;
-    uint32_t last = m->lists.count - first < 32 ? (uint32_t)m->lists.count : first + 32;
-    for (i = f->block[b].first; i < f->block[b].end; i++) {
-        unsigned effect = ptx__race_effect(k, i, stores);
-        if (effect == PTX__EFFECT_BARRIER) {
-            far_off = ptx__form_of(k, &k->ins.at[i])->row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
-            near_by = 0;
-        }
-        for (j = 0; effect == against && report && j < 32; j++)
-            if (((near_by | far_off) >> j & 1)
-                && ptx__advise_pair(k, f, m->lists.at[first + j], i, !(near_by >> j & 1), stores))
-                break;
-        if (effect != noted) continue;
-        while (at < last && m->lists.at[at] < i) at++;
-        if (at < last && m->lists.at[at] == i) near_by |= 1u << (at - first);
-    }
-    *near_ = near_by;
-    *far_ = far_off;
-}
-
-/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads
-   (stores): through the blocks that they reach before a barrier of the block. Where barriers are far, the
-   search ends after so many times the kernel's length. */
-#define PTX__RACE_EFFORT 64
-static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
-    ptx_module *m = k->m;
-    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
-    uint32_t i, n, e, first, changed, count, *in = f->walk[0], *in_far = f->walk[1];
-    uint32_t *mark = f->walk[2], *reached = f->skip_group; /* ptx__comers has the others */
-    uint64_t effort = 0, most = PTX__RACE_EFFORT * (uint64_t)k->ins.count;
-    int ok;
-    m->lists.count = 0;
-    for (i = 0; i < k->ins.count; i++) {
-        if (ptx__race_effect(k, i, stores) != noted) continue;
-        PTX__ROOM(m, m->lists, 1, ok);
-        if (!ok) return;
-        m->lists.at[m->lists.count++] = i;
-    }
-    for (n = 0; n < f->blocks; n++) mark[n] = 0;
-    for (first = 0; first < m->lists.count && effort < most; first += 32) {
-        count = 0;
-        for (n = first; n < m->lists.count && n < first + 32; n++) {
-            uint32_t b = ptx__block_of(f, m->lists.at[n]);
-            if (mark[b] == first + 1) continue;
-            mark[b] = first + 1;
-            in[b] = in_far[b] = 0;
-            reached[count++] = b;
-        }
-        do {
-            changed = 0;
-            for (n = 0; n < count; n++) {
-                uint32_t b = reached[n], near_by = in[b], far_off = in_far[b];
-                ptx__race_block(k, f, b, first, &near_by, &far_off, stores, 0);
-                effort += f->block[b].end - f->block[b].first;
-                for (e = 0; e < 2 && (near_by | far_off); e++) {
-                    uint32_t to = f->block[b].next[e];
-                    if (!to
-                        || (mark[to - 1] == first + 1
-                            && !((near_by & ~in[to - 1]) | (far_off & ~in_far[to - 1]))))
-                        continue;
-                    if (mark[--to] != first + 1) {
-                        mark[to] = first + 1;
-                        in[to] = in_far[to] = 0;
-                        reached[count++] = to;
-                    }
-                    in[to] |= near_by;
-                    in_far[to] |= far_off;
-                    changed = 1;
-                }
-            }
-        } while (changed);
-        for (n = 0; n < count; n++) {
-            uint32_t near_by = in[reached[n]], far_off = in_far[reached[n]];
-            ptx__race_block(k, f, reached[n], first, &near_by, &far_off, stores, 1);
-        }
-    }
-}
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
-    ptx__seek_races(k, f, 1);
-    ptx__seek_races(k, f, 0);
-}
-
-/* Each cp.async for itself: whether its bytes are still to come, a bit for each number of groups committed
-   behind it; and, last, whether they have come and no barrier has told the others. */
-enum { PTX__COPY_AWAY = 1, PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4, PTX__COPY_LANDED = 1 << 20 };
-#define PTX__COPY_PENDING (PTX__COPY_LANDED - PTX__COPY_OPEN)
-
-/* Groups under way: bit 2 the last committed, those above it the ones before, `top` all that are older; bit 1
-   is what no group has yet. */
-static uint32_t ptx__commit_group(uint32_t states, uint32_t top) {
-    const uint32_t all = 2 * top - PTX__COPY_GROUP, groups = states & all;
-    return (states & ~(all | PTX__COPY_OPEN)) | (groups << 1 & all) | (groups & top)
-           | (states & PTX__COPY_OPEN) * (PTX__COPY_GROUP / PTX__COPY_OPEN);
-}
-/* A wait for all but the last `left` groups; `over` where there were others. */
-static uint32_t ptx__wait_groups(uint32_t states, uint32_t top, uint32_t left, uint32_t over) {
-    const uint32_t groups = states & (2 * top - PTX__COPY_GROUP);
-    const uint32_t done = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
-    return (states & ~done) | (done ? over : 0);
-}
-
-static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect, uint32_t states) {
-    switch (effect) {
-    case PTX__EFFECT_COMMIT: return ptx__commit_group(states, PTX__COPY_LANDED >> 1);
-    case PTX__EFFECT_WAIT_GROUPS:
-        return ptx__wait_groups(states, PTX__COPY_LANDED >> 1, k->words.at[k->ins.at[i].words + 1],
-                                PTX__COPY_LANDED);
-    case PTX__EFFECT_WAIT:
-        return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED
-                                          : states;
-    case PTX__EFFECT_BARRIER:
-        return states & PTX__COPY_LANDED ? (states & ~(uint32_t)PTX__COPY_LANDED) | PTX__COPY_AWAY : states;
-    default: return states;
-    }
-}
-
-/* What is done at instruction i with the bytes of the copy, in these states: 1 when there is advice. */
-static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t i, uint32_t states) {
-    const ptx__ins *ins = &k->ins.at[i];
-    int met, reads = ptx__form_of(k, ins)->effect == PTX__EFFECT_READ;
-    if (!(states & (PTX__COPY_PENDING | PTX__COPY_LANDED)) || i == copy) return 0;
-    if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
-    if (!reads && !(states & PTX__COPY_PENDING)) return 0;
-    met = ptx__clash(k, f, copy, i);
-    if (met < 0 && copy < i && f->effort > PTX__EFFORT - 2 * PTX__SAMPLES) { /* a loop's first round */
-        f->sample[1] = 0x10000u;
-        met = ptx__clash(k, f, copy, i);
-        f->sample[1] = 0;
-    }
-    if (met <= 0) return 0;
-    if (states & PTX__COPY_PENDING)
-        ptx__note(
-            k, PTX_ADVICE_RACE, i,
-            "what is %s here the cp.async at %s may not have brought yet: no wait on the way is for its "
-            "group (PTX_CP_ASYNC_WAIT_GROUP n leaves the last n groups under way)",
-            reads ? "read" : "written", k->ins.at[copy].site);
-    else if (met & (PTX__MEETS_NEAR | PTX__MEETS_FAR))
-        ptx__note(
-            k, PTX_ADVICE_RACE, i,
-            "another thread's cp.async at %s brings what is read here, and that thread alone has waited "
-            "for it: put a bar.sync behind the wait",
-            k->ins.at[copy].site);
-    else
-        return 0;
-    return 1;
-}
-
-static uint32_t ptx__copy_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    f->effort -= f->effort > 1;
-    if (at->opaque) states = PTX__COPY_AWAY;
-    if (at->report && (at->effect == PTX__EFFECT_READ || at->effect == PTX__EFFECT_WRITE))
-        at->done = ptx__advise_copy_use(k, f, *at->about, at->i, states);
-    if (at->i == *at->about) return PTX__COPY_OPEN | (at->ins->guard ? states : 0u);
-    return ptx__copy_step(k, at->i, at->effect, states);
-}
-/* From a wait on to itself with no group begun: then the groups that it leaves are those it waited for. */
-static int ptx__look_same_wait(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                               const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    if (at->effect == PTX__EFFECT_WAIT_GROUPS) return 1;
-    return at->opaque || at->effect == PTX__EFFECT_WAIT
-           || (at->effect == PTX__EFFECT_COMMIT && !at->ins->guard);
-}
-static int ptx__look_wait(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->effect == PTX__EFFECT_WAIT_GROUPS && at->i == about[0]) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_WAIT || at->effect == PTX__EFFECT_WAIT_GROUPS;
-}
-/* A group that is committed in the arm of an if, and behind the if a wait for all but the last ones. */
-static void ptx__advise_groups(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, from, wait;
-    ptx__point at, commit;
-    for (commit.i = PTX__BEGIN; ptx__next(k, &commit);) {
-        if (commit.effect != PTX__EFFECT_COMMIT || commit.ins->guard) continue;
-        b = ptx__block_of(f, commit.i);
-        from = f->block[b].idom;
-        if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->post_idom[b] != f->post_idom[from]
-            || f->post_idom[from] == b)
-            continue;
-        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-            wait = at.i;
-            if (at.effect != PTX__EFFECT_WAIT_GROUPS || at.ins->guard || !k->words.at[at.ins->words + 1]
-                || !ptx__seek(k, f, commit.i, ptx__look_wait, &wait)
-                || !ptx__seek(k, f, wait, ptx__look_same_wait, &wait))
-                continue;
-            ptx__note(
-                k, PTX_ADVICE_RACE, wait,
-                "in a round that does not commit the group at %s, the %u that this leaves under way are "
-                "those that are read then: commit in every round, an empty group too, or wait for 0 there",
-                commit.ins->site, k->words.at[at.ins->words + 1]);
-        }
-    }
-}
-/* From a copy to itself with nothing waited for but the groups before. */
-static int ptx__look_next_copy(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                               const uint32_t *about) {
-    (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_WAIT
-           || (at->effect == PTX__EFFECT_WAIT_GROUPS && !k->words.at[at->ins->words + 1]);
-}
-/* Copies of one round and of the next, of different threads, to places of which parts are the same: where the
-   first is still under way. */
-static void ptx__advise_overlap(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const ptx__places *p;
-    uint16_t owner[PTX__CLASH_MOST]; /* of each 4 bytes of the first round, + 1 */
-    int32_t low = INT32_MAX, high = INT32_MIN;
-    uint32_t t, n, c, pass;
-    if (f->effort < PTX__EFFORT / 2) return;
-    for (pass = 0; pass < 2; pass++) {
-        f->round = 0x10000u << pass;
-        p = ptx__places_of(k, f, i);
-        f->round = 0;
-        if (!p->known || p->bytes % 4) return;
-        for (t = 0; t < p->threads && !pass; t++) {
-            if (p->at[t] < low) low = p->at[t];
-            if (p->at[t] > high) high = p->at[t];
-        }
-        if (high > low + 4 * (PTX__CLASH_MOST - 4)) return;
-        if (!pass) memset(owner, 0, sizeof owner);
-        for (t = 0; t < p->threads; t++) {
-            if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < low || p->at[t] > high
-                || (p->at[t] - low) % 4)
-                continue;
-            n = (uint32_t)(p->at[t] - low) / 4;
-            for (c = 0; c < p->bytes / 4; c++, n++) {
-                if (!pass)
-                    owner[n] = (uint16_t)(t + 1);
-                else if (owner[n] && owner[n] != t + 1) {
-                    if (ptx__seek(k, f, i, ptx__look_next_copy, &i))
-                        ptx__note(
-                            k, PTX_ADVICE_RACE, i,
-                            "what thread %u copies here in the second round goes over what thread %u copied "
-                            "in the first, which may be under way: the stages of a ring are as far apart as "
-                            "they are long",
-                            t, owner[n] - 1u);
-                    return;
-                }
-            }
-        }
-    }
-}
-static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    if (ptx__copies(k)) ptx__advise_groups(k, f);
-    for (at.i = PTX__BEGIN; ptx__copies(k) && f->effort > 8192 && ptx__next(k, &at);)
-        if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
-            ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
-        else if (at.effect == PTX__EFFECT_COPY)
-            ptx__advise_overlap(k, f, at.i);
-}
-
-/* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
-   places that differ by them. */
-static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t t, uint32_t u) {
-    ptx__point at;
-    uint32_t x[2], depth;
-    int good[2];
-    for (depth = 0; depth < 4; depth++) {
-        if (PTX__TAG(word) == PTX__W_32) {
-            good[0] = good[1] = PTX__VALUE_STEPS;
-            x[0] = (uint32_t)ptx__value(k, f, &word, t, &good[0]);
-            x[1] = (uint32_t)ptx__value(k, f, &word, u, &good[1]);
-            if (good[0] && good[1]) return x[0] != x[1];
-        } else if (PTX__TAG(word) != PTX__W_64)
-            return 0;
-        if (!ptx__made_by(k, f, word, &at) || at.ins->guard) return 0;
-        if (at.op == PTX_LD && PTX__TAG(*at.w) == PTX__W_MEM)
-            word = at.w[1];
-        else if ((at.op == PTX_MAD || at.op == PTX_CVT) && PTX__TAG(*at.w) == PTX__W_32)
-            word = *at.w; /* an index */
-        else
-            return 0;
-    }
-    return 0;
-}
-
-/* An access whose place is known for each thread: those that are not aligned, where the first warp's are, and
-   stores of another value in another warp's place. */
-static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const ptx__places *p) {
-    const ptx__symbol *s = &k->shared.at[p->array - 1];
-    const uint32_t *x = ptx__shared_operand(k, at->ins);
-    uint32_t t, u, most = p->threads < 128 ? p->threads : 128;
-    int32_t low = INT32_MAX, high = INT32_MIN; /* of the first warp: most others are outside */
-    for (t = 0; t < p->threads; t++)
-        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] & (int32_t)(p->bytes - 1) && s->align >= p->bytes) {
-            ptx__note(
-                k, PTX_ADVICE_ALIGN, at->i,
-                "this needs an address aligned to %u bytes, and for thread %u of the block it is %d behind "
-                "the beginning of the array",
-                p->bytes, t, (int)p->at[t]);
-            return;
-        }
-    if (at->op != PTX_ST || at->ins->count != 4 || PTX__TAG(x[2]) >= PTX__CLASSES) return;
-    for (t = 0; t < 32 && t < most; t++) {
-        if (p->at[t] < low) low = p->at[t];
-        if (p->at[t] > high) high = p->at[t];
-    }
-    for (u = 32; u < most && (p->at[u] < low || p->at[u] > high);) u++;
-    if (u >= most) return;
-    for (t = 0; t < 32; t++)
-        for (u = 32; u < most; u++)
-            if (p->at[t] == p->at[u] && p->lanes[0] >> t & 1 && p->lanes[u / 32] >> u % 32 & 1
-                && ptx__differs(k, f, x[2], t, u)) {
-                ptx__note(
-                    k, PTX_ADVICE_RACE, at->i,
-                    "threads %u and %u, of two warps, store different values at one place: which of them "
-                    "stays is luck",
-                    t, u);
-                return;
-            }
-}
-
-static int ptx__is_bar(const ptx__point *at);
-static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter);
-static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                               const uint32_t *about, ptx_advice_code code, const char *text);
-/* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
-static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_SHARED) return 0;
-    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 1;
-    if (at.op == PTX_LD) return 0; /* data */
-    if (at.form->result != PTX__RESULT_SAME) return 1;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && ptx__of_thread(k, f, *w, depth + 1)) return 1;
-    return 0;
-}
-/* A bin that the data choose, loaded, counted up and stored: others may do that between. */
-static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *x = ptx__shared_operand(k, at->ins), *w;
-    ptx__point sum, load;
-    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || ptx__class_of(f, x[0]) != PTX__CLASS_LANE
-        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0)
-        || !ptx__made_by(k, f, x[2], &sum))
-        return;
-    for (w = sum.w; w < sum.end; w = ptx__behind(w))
-        if (ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
-            && ptx__same(ptx__shared_operand(k, load.ins), x))
-            ptx__note(
-                k, PTX_ADVICE_RACE, at->i,
-                "what is loaded at %s is changed and stored back, in a place that the data choose: another "
-                "thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does it in one",
-                load.ins->site);
-}
-
-/* Global memory behind one pointer, at an index that a block's first threads compute: the index of each. */
-#define PTX__EXCHANGED 64
-static int ptx__indices_of(const ptx_kernel *k, ptx__flow *f, const uint32_t *w, uint32_t *base,
-                           uint32_t *index) {
-    ptx__point at;
-    uint32_t t;
-    int good = 1;
-    if (!w || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD || PTX__TAG(*at.w) != PTX__W_32
-        || !PTX__IS_NUMBER(at.w[1]) || at.w[2] > 16 || at.end - at.w != 5
-        || ptx__class_of(f, *at.w) != PTX__CLASS_LANE)
-        return 0;
-    base[0] = at.w[4], base[1] = at.w[2];
-    f->corner = 1;
-    for (t = 0; t < PTX__EXCHANGED && good; t++) {
-        good = PTX__VALUE_STEPS;
-        index[t] = (uint32_t)ptx__value(k, f, at.w, t, &good) + (uint32_t)(int32_t)w[1] / at.w[2];
-    }
-    f->corner = 0;
-    return good && !((int32_t)w[1] % (int32_t)at.w[2]);
-}
-/* An access by all to what another thread's access is to, with no barrier between. about: the first, and of
-   it base, factor, and indices */
-static int ptx__look_exchanged(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                               const uint32_t *about) {
-    uint32_t base[2], index[PTX__EXCHANGED], t, u;
-    const int first = k->m->forms.at[k->ins.at[about[0]].form].row->op == PTX_ST;
-    if (at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at)) return 1;
-    if (at->op != (first ? PTX_LD : PTX_ST) || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-        || at->form->asked & (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE) & ~PTX__FAMILY
-        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK
-        || !ptx__indices_of(k, f, ptx__in_slot(k, at->i, 'm'), base, index) || base[0] != about[1]
-        || base[1] != about[2])
-        return 0;
-    for (t = 0; t < PTX__EXCHANGED; t++)
-        for (u = 0; u < PTX__EXCHANGED; u++)
-            if (t / 32 != u / 32 && index[t] == about[3 + u]) return 2;
-    return 0;
-}
-static void ptx__advise_exchanges(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3 + PTX__EXCHANGED], tries = 64;
-    ptx__point at;
-    if (k->function || (k->need[0] && ptx__threads_of(k) < PTX__EXCHANGED)
-        || (k->max_threads && k->max_threads < PTX__EXCHANGED) || (k->need[0] && k->need[0] < PTX__EXCHANGED))
-        return;
-    for (at.i = PTX__BEGIN; tries && f->effort > PTX__EFFORT / 4 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
-        if (!(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || at.ins->guard
-            || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK)
-            continue;
-        about[0] = at.i;
-        if (!ptx__indices_of(k, f, ptx__in_slot(k, at.i, 'm'), about + 1, about + 3)) continue;
-        tries--;
-        ptx__seek_and_note(k, f, at.i, ptx__look_exchanged, about, PTX_ADVICE_RACE,
-                           at.op == PTX_ST
-                               ? "another thread of the block stores what is read here, at %s, with no "
-                                 "barrier between: put a bar.sync there"
-                               : "another thread of the block may still be reading, at %s, what is "
-                                 "written here, with no barrier between: put a bar.sync there");
-    }
-}
-
-/* Whether a kernel asks for the number of a thread: one that does not may be meant for one thread. */
-static int ptx__asks_thread(const ptx_kernel *k) {
-    ptx__point at;
-    const uint32_t *w;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        for (w = at.w; w < at.end; w = ptx__behind(w))
-            if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z) return 1;
-    return 0;
-}
-/* Whether an address is computed, of ids and parameters alone: not of data, nor of a variable. */
-static int ptx__of_ids(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (depth > 6 || !ptx__made_by(k, f, word, &at)) return 0;
-    if (!depth && at.op != PTX_MAD && at.op != PTX_ADD) return 0; /* the pointer itself */
-    if (at.op == PTX_LD) return PTX__TAG(*at.w) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) < PTX__CLASSES && !ptx__of_ids(k, f, *w, depth + 1)))
-            return 0;
-    return 1;
-}
-/* Global memory where all threads of a block come to, at one place. Of values that differ only an index says
-   that it was to be another one for each: behind the bare pointer may stand what any of them finds. */
-static void ptx__advise_one_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *m = ptx__in_slot(k, at->i, 'm'), *w;
-    ptx__point sum, load;
-    if (!m || at->ins->count != 4 || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-        || PTX__TAG(m[0]) >= PTX__CLASSES || ptx__class_of(f, m[0]) > PTX__CLASS_BLOCK)
-        return;
-    if (ptx__of_ids(k, f, m[0], 0) && ptx__differs(k, f, m[2], 0, 1)) {
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "threads 0 and 1, and all others, store different values at one place: which of them stays "
-                  "is luck");
-        return;
-    }
-    if (PTX__TAG(m[2]) >= PTX__CLASSES || !ptx__made_by(k, f, m[2], &sum)) return;
-    for (w = sum.w; w < sum.end; w = ptx__behind(w))
-        if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
-            && PTX__TAG(*load.w) == PTX__W_MEM && load.w[1] == m[0] && load.w[2] == m[1]
-            && ptx__asks_thread(k)) {
-            ptx__note(k, PTX_ADVICE_RACE, at->i,
-                      "what is loaded at %s is changed and stored back by all threads: most of it is lost; "
-                      "ptx_red or ptx_atom does it in one, or let one thread do it",
-                      load.ins->site);
-            return;
-        }
-}
-
-/* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
-static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    ptx__advise_exchanges(k, f);
-    /* the rest of the effort is for others */
-    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
-        if (ptx__shared_operand(k, at.ins) && f->block[ptx__block_of(f, at.i)].order) {
-            const ptx__places *p = ptx__places_of(k, f, at.i);
-            if (p->known)
-                ptx__advise_places(k, f, &at, p);
-            else if (at.op == PTX_ST)
-                ptx__advise_increment(k, f, &at);
-        }
-    }
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
-        const uint32_t *w = at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
-        if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
-        if (!w && !k->function && k->need[0] != 1 && k->max_threads != 1) ptx__advise_one_place(k, f, &at);
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
-        if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
-            && ptx__class_of(f, w[2]) == PTX__CLASS_LANE)
-            ptx__note(k, PTX_ADVICE_RACE, at.i,
-                      "all threads store here, at one place, values that differ: which of them stays is "
-                      "luck");
-    }
-}
-
-/* -- order --
-   What may be so where an instruction is reached, a bit each: this thread has arrived at the cluster's
-   barrier or not; another block's memory was used since the last one; plain stores went to shared memory
-   since the last proxy fence. */
-enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
-
-static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    const uint32_t i = at->i;
-    (void)f;
-    if (at->op == PTX__AT_END) {
-        if (states & PTX__REMOTE && !k->function)
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "another block's shared memory is used, and that block may have ended: let all of "
-                      "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
-        if (!(states & PTX__NOT_ARRIVED) && !k->function)
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "the thread has arrived at the cluster's barrier and never waits: "
-                      "barrier.cluster.wait belongs to every arrive");
-        return states;
-    }
-    if (at->says & PTX__SAYS(CLUSTER_ARRIVE)) {
-        if (at->report && !(states & PTX__NOT_ARRIVED))
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
-                      "before the next arrive");
-        return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
-    }
-    if (at->says & PTX__SAYS(CLUSTER_WAIT)) {
-        if (at->report && !(states & PTX__ARRIVED))
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
-        return (states & ~(uint32_t)PTX__ARRIVED) | PTX__NOT_ARRIVED;
-    }
-    if ((at->op == PTX_LD || at->op == PTX_ST || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR))
-        && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
-        return states | PTX__REMOTE;
-    if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
-    if (at->says & PTX__SAYS(STMATRIX) || at->effect == PTX__EFFECT_COPY
-        || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR
-            && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY))
-        return states | PTX__PLAIN_STORE;
-    if (at->says & PTX__SAYS(PROXY_FENCE)) return states & ~(uint32_t)PTX__PLAIN_STORE;
-    if (at->report && states & PTX__PLAIN_STORE
-        && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
-        ptx__note(k, PTX_ADVICE_PROXY, i,
-                  "shared memory that plain stores may have filled is read here by another way: they need "
-                  "PTX_FENCE_PROXY_ASYNC_SHARED behind them, and then a barrier");
-    return states;
-}
-
-static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    if (ptx__sm(k) >= 90)
-        ptx__follow(k, f, PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0), ptx__order_rule, PTX__LEAVING,
-                    NULL);
-}
-
-/* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
-enum { PTX__MBARRIER_USED, PTX__MBARRIER_MADE };
-static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t by) {
-    int uses = at->says & PTX__SAYS(MBARRIER) && at->op != PTX_MBARRIER_INVAL
-               && at->op != PTX_MBARRIER_PENDING_COUNT;
-    if (at->op == PTX_MBARRIER_INIT) return at->about[PTX__MBARRIER_MADE] = at->i + 1;
-    if (at->opaque) at->about[PTX__MBARRIER_MADE] = 1, by = 0;
-    if (uses && at->says & PTX__SAYS(CLUSTER)) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
-    if (uses && !at->about[PTX__MBARRIER_USED]) at->about[PTX__MBARRIER_USED] = at->i + 1;
-    if (uses && by && at->report
-        && (f->level[at->b] != ptx__level_of(f, by - 1)
-            || at->ins->guard != k->ins.at[by - 1].guard))
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "the mbarrier may not be there yet for this thread: it is made at %s, with no "
-                  "bar.sync between",
-                  k->ins.at[by - 1].site);
-    return at->effect == PTX__EFFECT_BARRIER && !uses ? 0 : by;
-}
-static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[2] = {0, 0};
-    if (ptx__sm(k) < 80 || k->function) return;
-    ptx__follow(k, f, 0, ptx__mbarriers_rule, PTX__FIRST, about);
-    if (about[PTX__MBARRIER_USED] && !about[PTX__MBARRIER_MADE])
-        ptx__note(k, PTX_ADVICE_ORDER, about[PTX__MBARRIER_USED] - 1,
-                  "no mbarrier.init in this kernel makes this mbarrier");
-}
-
-/* What is read as if nobody wrote it (.nc), and written. */
-static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
-    uint32_t reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
-    int pass, any = 0;
-    ptx__point at;
-    for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; pass ? any && ptx__next(k, &at) : ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
-            const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
-            int budget = 24;
-            ptx__known v;
-            if (pass ? at.op != PTX_ST && at.effect != PTX__EFFECT_BULK_OUT
-                           && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
-                     : !(at.form->asked & PTX_NC & ~PTX__FAMILY))
-                continue;
-            while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
-            if (w >= end) continue;
-            v = ptx__know(k, f, w + 1, &budget);
-            which = PTX__INDEX(v.symbol);
-            if (PTX__TAG(v.symbol) != PTX__W_PARAM || which >= 8) continue;
-            any = 1;
-            if (!pass) reads[which] = reads[which] ? reads[which] : at.i + 1;
-            else if (reads[which])
-                ptx__note(k, PTX_ADVICE_RACE, at.i,
-                          "memory behind '%.80s' is written here and read with .nc at %s, which may see what "
-                          "was there before: .nc is for what nobody writes",
-                          k->m->names.at + k->params.at[which].name, k->ins.at[reads[which] - 1].site);
-        }
-}
-
-/* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
-static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
-    const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
-    ptx__point at, from;
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ADD, PTX_SUB);) {
-        const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
-        if (!((PTX__FLT | PTX__F16S) >> at.form->type & 1) || at.form->asked & own) continue;
-        for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
-            if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
-                || from.form->key >> 16 != at.form->key >> 16 || from.form->asked & own
-                || (from.form->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY)
-                continue;
-            ptx__note(k, PTX_ADVICE_CONTRACTION, at.i,
-                      "the assembler may join this %s and the mul at %s into one fma, which rounds once; "
-                      "ptx_fma says that it shall, PTX_RN on one of them that it shall not",
-                      at.name, from.ins->site);
-            break;
-        }
-    }
-}
-
-/* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
-static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
-    const uint32_t *w = k->words.at + ins->words;
-    uint32_t end = which ? ins->count : ins->results, word;
-    if (which && *at == 0) {
-        *at = ins->results + 1u;
-        if (ins->guard) return PTX__PREDICATE(ins->guard);
-    } else if (*at == 0)
-        *at = 1;
-    if (ins->kind != PTX__I_PLAIN) return 0;
-    while (*at - 1 < end) {
-        uint32_t tag = PTX__TAG(word = w[*at - 1]);
-        ++*at;
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-            *at += 2;
-        else if (tag == PTX__W_MEM) {
-            word = w[*at - 1];
-            *at += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) return word;
-        } else if (tag == PTX__W_PRED_NOT)
-            return PTX__PREDICATE(word);
-        else if (tag < PTX__CLASSES)
-            return word;
-    }
-    return 0;
-}
-
-/* What a register of a class takes: 32-bit registers in the low half, predicates in the high half. */
-static uint64_t ptx__weight(uint32_t word) {
-    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2, 4, 1};
-    return weight[PTX__TAG(word)];
-}
-
-/* The places where blocks mention registers that are live between blocks: records in module.lists, one for a
-   block and a register, chained by both. */
-enum { PTX__AT_BLOCK, PTX__AT_FLAGS, PTX__AT_NEXT, PTX__AT_OTHER, PTX__AT_WORD, PTX__AT_SIZE };
-enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 };
-
-static uint32_t *ptx__mention(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t b) {
-    ptx_module *m = k->m;
-    uint32_t *head = &f->wanted[ptx__slot(f, word)], *r;
-    int ok;
-    if (!*head) return NULL;
-    if (*head > 1 && m->lists.at[*head - 2 + PTX__AT_BLOCK] == b) return &m->lists.at[*head - 2];
-    PTX__ROOM(m, m->lists, PTX__AT_SIZE, ok);
-    if (!ok) return NULL;
-    r = &m->lists.at[m->lists.count];
-    r[PTX__AT_BLOCK] = b;
-    r[PTX__AT_FLAGS] = 0;
-    r[PTX__AT_NEXT] = *head;
-    r[PTX__AT_OTHER] = f->post_number[b];
-    r[PTX__AT_WORD] = word;
-    *head = (uint32_t)m->lists.count + 2;
-    f->post_number[b] = (uint32_t)m->lists.count + 2;
-    m->lists.count += PTX__AT_SIZE;
-    return r;
-}
-
-static uint32_t ptx__count_bits(uint32_t x) {
-    x = x - (x >> 1 & 0x55555555u);
-    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
-    return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
-}
-
-/* Of a block, for 32 registers at once, a bit each. These stand where post_idom to skip_group did. */
-typedef struct ptx__live {
-    uint32_t out, in, written, mark;
-} ptx__live;
-
-/* Up to 32 registers: from each use back over the blocks, until they are written. `level` and `split` become
-   the weight of what is live at the end of each block. */
-static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, uint32_t n) {
-    uint32_t *lists = k->m->lists.at, *touched = f->post_order, *stack = f->stack;
-    uint32_t i, j, r, b, depth = 0, count = 0;
-    uint64_t weight = ptx__weight(words[0]);
-    ptx__live *live = (ptx__live *)(void *)f->post_idom;
-    for (i = 0; i < n; i++)
-        for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
-             r = lists[r - 2 + PTX__AT_NEXT]) {
-            uint32_t flags = lists[r - 2 + PTX__AT_FLAGS];
-            b = lists[r - 2 + PTX__AT_BLOCK];
-            if (!live[b].mark) live[b].mark = 1, touched[count++] = b;
-            if (flags & PTX__LIVE_IN) live[b].in |= 1u << i;
-            if (flags & PTX__WRITTEN) live[b].written |= 1u << i;
-        }
-    for (i = 0; i < count; i++)
-        if (live[touched[i]].in)
-            live[touched[i]].mark = 2, stack[depth++] = touched[i];
-    while (depth) {
-        b = stack[--depth];
-        live[b].mark = 1;
-        for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-            uint32_t from = f->pred[j], more;
-            ptx__live *l = &live[from];
-            more = live[b].in & ~l->out;
-            if (!more) continue;
-            if (!l->mark) l->mark = 1, touched[count++] = from;
-            l->out |= more;
-            more &= ~(l->written | l->in);
-            if (!more) continue;
-            l->in |= more;
-            if (l->mark == 1) l->mark = 2, stack[depth++] = from;
-        }
-    }
-    for (i = 0; i < n; i++)
-        for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
-             r = lists[r - 2 + PTX__AT_NEXT])
-            if (live[lists[r - 2 + PTX__AT_BLOCK]].out >> i & 1)
-                lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
-    for (i = 0; i < count; i++) {
-        ptx__live *l = &live[touched[i]];
-        uint32_t bits = ptx__count_bits(l->out);
-        f->level[touched[i]] += bits * (uint32_t)weight;
-        f->split[touched[i]] += bits * (uint32_t)(weight >> 32);
-        memset(l, 0, sizeof *l);
-    }
-}
-
-/* What is live at the ends of blocks. Only registers that are read in other blocks than their own count. */
-static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
-    ptx_module *m = k->m;
-    uint32_t b, i, at, word, n = 0, *r, chunk[32];
-    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    m->lists.count = 0;
-    for (i = 0; i < registers; i++) f->wanted[i] = f->reads[i] != 0;
-    for (b = 0; b <= f->blocks; b++) {
-        memset(f->post_idom + 4 * (size_t)b, 0, sizeof(ptx__live));
-        f->level[b] = f->split[b] = f->post_number[b] = 0;
-    }
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-                if ((r = ptx__mention(k, f, word, b)) != NULL && !(r[PTX__AT_FLAGS] & PTX__WRITTEN))
-                    r[PTX__AT_FLAGS] |= PTX__LIVE_IN;
-            for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-                if ((r = ptx__mention(k, f, word, b)) != NULL && !ins->guard)
-                    r[PTX__AT_FLAGS] |= PTX__WRITTEN;
-        }
-    if (m->error.code) return 0;
-    for (word = 1; word < PTX__CLASSES; word++) {
-        for (i = 0; i < k->registers[word]; i++) {
-            if (f->wanted[f->base[word] + i] < 2) continue;
-            chunk[n++] = PTX__WORD(word, i);
-            if (n == 32) ptx__live_chunk(k, f, chunk, n), n = 0;
-        }
-        if (n) ptx__live_chunk(k, f, chunk, n), n = 0;
-    }
-    return 1;
-}
-
-static void ptx__higher(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
-    if ((uint32_t)live > peak->registers) {
-        peak->registers = (uint32_t)live;
-        peak->instruction = i;
-    }
-    if ((uint32_t)(live >> 32) > peak->predicates) peak->predicates = (uint32_t)(live >> 32);
-}
-
-/* The most that is live at once, by a walk backwards through each block from what is live at its end. */
-static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
-    ptx_module *m = k->m;
-    uint32_t b, i, j, at, word, *live, registers;
-    memset(peak, 0, sizeof *peak);
-    peak->site = k->site;
-    if (!ptx__live_ends(k, f)) return 0;
-    registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    live = f->classes;
-    for (i = 0; i < registers; i++) live[i] = 0;
-    for (b = 0; b < f->blocks; b++) {
-        uint64_t now = 0;
-        if (!f->block[b].order) continue;
-        now = f->level[b] | (uint64_t)f->split[b] << 32;
-        for (j = f->post_number[b]; j > 1; j = m->lists.at[j - 2 + PTX__AT_OTHER]) {
-            word = m->lists.at[j - 2 + PTX__AT_WORD];
-            if (m->lists.at[j - 2 + PTX__AT_FLAGS] & PTX__LIVE_OUT)
-                live[ptx__slot(f, word)] = b + 1;
-        }
-        for (i = f->block[b].end; i-- > f->block[b].first;) {
-            const ptx__ins *ins = &k->ins.at[i];
-            uint64_t held = now;
-            for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-                uint32_t *l = &live[ptx__slot(f, word)];
-                if (*l != b + 1)
-                    held += ptx__weight(word); /* made and never used */
-                else if (!ins->guard) {
-                    *l = 0;
-                    now -= ptx__weight(word);
-                }
-            }
-            ptx__higher(peak, held, i);
-            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-                uint32_t *l = &live[ptx__slot(f, word)];
-                if (*l == b + 1) continue;
-                *l = b + 1;
-                now += ptx__weight(word);
-            }
-            ptx__higher(peak, now, i);
-        }
-    }
-    peak->site = k->ins.at[peak->instruction].site;
-    return 1;
-}
-
-/* -- products under way --
-   The sums of one wgmma are one set. Of each set: where its products may be (one bit each: none, issued,
-   in the last group committed, in the one before ...), and whether its registers may have been written since
-   the last wgmma.fence. */
+/* The sums of one wgmma are a set. The possible states of a set: no product under way, issued, in the last
+   group committed, in the one before ...; and whether its registers may have been written behind the last
+   wgmma.fence. */
 enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFENCED = 1 << 10 };
 #define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
-#define PTX__MMA_OPEN (PTX__MMA_GROUPS | PTX__MMA_ISSUED)
 
-/* What of the set `id` instruction i has to do with: 1 its sums, 2 fragments of A, + 4 where it writes. */
-static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t id) {
-    uint32_t at, word, mark;
+/* What of the set instruction i touches: 1 its sums, 2 fragments of A, 4 more where it writes them. */
+static unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
+    uint32_t at, word;
     unsigned found = 0;
-    for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-        mark = f->wanted[ptx__slot(f, word)];
-        if (mark == 2 * id) found |= 1;
-    }
-    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-        mark = f->wanted[ptx__slot(f, word)];
-        if (mark >> 1 == id) found |= mark & 1 ? 6 : 5;
-    }
+    for (at = 0; (word = ptx__next_register(p->k, ins, 1, &at)) != 0;)
+        found |= p->about[ptx__slot(p->g, word)] == 2 * p->count;
+    for (at = 0; (word = ptx__next_register(p->k, ins, 0, &at)) != 0;)
+        if (p->about[ptx__slot(p->g, word)] >> 1 == p->count)
+            found |= p->about[ptx__slot(p->g, word)] & 1 ? 6 : 5;
     return found;
 }
 
-/* The set of the mma at instruction i: its sums are marked 2 * id, its fragments of A 2 * id + 1. 0: one
-   register is two of its sums. */
-static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
-    uint32_t at, word;
-    for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-        if (PTX__TAG(word) == PTX__W_32) f->wanted[ptx__slot(f, word)] = 2 * id + 1;
-    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-        uint32_t *mark = &f->wanted[ptx__slot(f, word)];
-        if (*mark == 2 * id) return 0;
-        *mark = 2 * id;
+static uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+    const ptx__ins *ins = &p->k->ins.at[i];
+    const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect
+                                                      : (unsigned)PTX__EFFECT_NONE;
+    const unsigned touches = ptx__touches_set(p, ins);
+    const uint32_t open = fact & (PTX__MMA_GROUPS | PTX__MMA_ISSUED), groups = fact & PTX__MMA_GROUPS;
+    uint32_t left;
+    if (effect == PTX__EFFECT_MMA) {
+        if (!(touches & 4)) return fact;
+        if (report && fact & PTX__MMA_UNFENCED)
+            ptx__fault(p->k, PTX_E_FENCE, i,
+                       "wgmma works on registers that may have been written since the last wgmma.fence; put "
+                       "ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+        return (fact & ~(open | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
     }
-    return 1;
-}
-
-static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned effect, uint32_t states) {
+    if (report && touches && touches != 6 && open)
+        ptx__fault(p->k, PTX_E_ASYNC, i,
+                   "a sum of wgmma is %s here while the product may be under way: no wgmma.commit_group and "
+                   "wgmma.wait_group for it on some path to here",
+                   touches & 4 ? "set" : "read");
+    if (touches & 4) fact |= PTX__MMA_UNFENCED;
     switch (effect) {
-    case PTX__EFFECT_MMA_FENCE: return states & ~(uint32_t)PTX__MMA_UNFENCED;
-    case PTX__EFFECT_MMA_COMMIT: return ptx__commit_group(states, PTX__MMA_GROUP << 7);
-    case PTX__EFFECT_MMA_WAIT:
-        return ptx__wait_groups(states, PTX__MMA_GROUP << 7, k->words.at[ins->words + 1], PTX__MMA_NONE);
-    default: return states;
+    case PTX__EFFECT_MMA_FENCE: return fact & ~(uint32_t)PTX__MMA_UNFENCED;
+    case PTX__EFFECT_MMA_COMMIT: /* each group is one older, the oldest stays so */
+        left = (groups << 1 & PTX__MMA_GROUPS) | (groups & PTX__MMA_GROUP << 7);
+        if (fact & PTX__MMA_ISSUED) left |= PTX__MMA_GROUP;
+        return (fact & ~open) | left;
+    case PTX__EFFECT_MMA_WAIT: /* for all groups but so many */
+        left = groups & (((uint32_t)PTX__MMA_GROUP << p->k->words.at[ins->words + 1]) - 1u);
+        return (fact & ~groups) | left | (left != groups ? (uint32_t)PTX__MMA_NONE : 0u);
+    default: return fact;
     }
 }
 
-/* One set through the whole kernel. about: its number */
-static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    unsigned touch = ptx__mma_touch(k, f, at->ins, *at->about);
-    if (at->effect != PTX__EFFECT_MMA) {
-        if (touch && touch != 6 && states & PTX__MMA_OPEN && at->report)
-            ptx__fault(k, PTX_E_ASYNC, at->i,
-                       "a sum of wgmma is %s here while the product may be under way: no "
-                       "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                       "here",
-                       touch & 4 ? "set" : "read");
-        if (touch & 4) states |= PTX__MMA_UNFENCED;
-        return ptx__mma_step(k, at->ins, at->effect, states);
-    }
-    if (!(touch & 4)) return states;
-    if (states & PTX__MMA_UNFENCED && at->report)
-        ptx__fault(k, PTX_E_FENCE, at->i, "wgmma works on registers that may have been written since the "
-                   "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
-    return (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
-}
-
-static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, id = 0, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    if (!(k->seen >> PTX__EFFECT_MMA & 1) || !f->classes) return PTX_E_NONE;
-    for (i = 0; i < registers; i++) f->wanted[i] = 0;
-    for (i = 0; i < k->ins.count && id < 32; i++) {
+/* Each set through the whole kernel, up to 32. marks: of slots; the sums of set n have 2 n, fragments of A
+   2 n + 1. */
+static ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
+    uint32_t i, at, word, *marks, set = 0;
+    ptx__forward p;
+    int ok;
+    if (!(k->seen >> PTX__EFFECT_MMA & 1)) return PTX_E_NONE;
+    k->m->spread.count = 0;
+    PTX__ROOM(k->m, k->m->spread, g->registers, ok);
+    if (!ok) return k->m->error.code;
+    marks = k->m->spread.at;
+    memset(marks, 0, g->registers * sizeof *marks);
+    p.k = k, p.g = g, p.effects = 0, p.about = marks;
+    for (i = 0; i < k->ins.count && set < 32; i++) {
         const ptx__ins *ins = &k->ins.at[i];
-        if (ptx__effect_of(k, ins) != PTX__EFFECT_MMA) continue;
+        if (ins->kind != PTX__I_PLAIN || ptx__form_of(k, ins)->effect != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
-        if (!word || f->wanted[ptx__slot(f, word)]) continue;
-        if (!ptx__mma_mark(k, f, ins, ++id))
-            return ptx__fault(k, PTX_E_ARGUMENT, i, "one variable is given for two sums of this wgmma");
-        if (ptx__follow(k, f, PTX__MMA_NONE | PTX__MMA_UNFENCED, ptx__set_rule, 0, &id))
+        if (!word || marks[ptx__slot(g, word)]) continue;
+        p.count = ++set;
+        for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
+            if (PTX__TAG(word) == PTX__W_32) marks[ptx__slot(g, word)] = 2 * set + 1;
+        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0; marks[ptx__slot(g, word)] = 2 * set)
+            if (marks[ptx__slot(g, word)] == 2 * set)
+                return ptx__fault(k, PTX_E_ARGUMENT, i, "one variable is given for two sums of this wgmma");
+        if (ptx__solve_forward(&p, ptx__transfer_products, PTX__MMA_NONE | PTX__MMA_UNFENCED))
             return k->m->error.code;
     }
     return PTX_E_NONE;
 }
 
-/* -- addresses --
+/* Loads of tensor memory, a bit each while no tcgen05.wait::ld has followed. */
+static uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+    const ptx__ins *ins = &p->k->ins.at[i];
+    uint32_t j, word, at = 0;
+    while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
+        for (j = 0; j < p->count; j++)
+            if (fact >> j & 1 && p->about[j] + 1 == p->g->definition[ptx__slot(p->g, word)])
+                ptx__fault(
+                    p->k, PTX_E_ASYNC, i,
+                    "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
+                    p->k->ins.at[p->about[j]].site);
+    switch (ptx__op_of(p->k, ins)) {
+    case PTX_TCGEN05_WAIT_LD:
+    case PTX_RAW: return 0; /* a call, or text that may wait */
+    default: break;
+    }
+    for (j = 0; j < p->count; j++)
+        if (p->about[j] == i) fact |= 1u << j;
+    return fact;
+}
+
+/* 32 loads of tensor memory; and all of a kernel is for one block, or all for two. */
+static ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
+    uint32_t loads[32], first = 0, i;
+    ptx_mods group = 0;
+    ptx__forward p;
+    if (!(k->seen & PTX__SEEN_TCGEN05)) return PTX_E_NONE;
+    p.k = k, p.g = g, p.effects = 0, p.about = loads, p.count = 0;
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
+        const unsigned op = ptx__op_of(k, &k->ins.at[i]);
+        ptx_mods own = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
+        if (op < PTX_TCGEN05_ALLOC || op > PTX_TCGEN05_COMMIT_MULTICAST) continue;
+        if (op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX && p.count < 32) loads[p.count++] = i;
+        if (!own) own = form->row->dflt & PTX__CTA_GROUP & ~PTX__FAMILY;
+        if (own && group && own != group)
+            return ptx__fault(k, PTX_E_MODIFIER, i,
+                              "tcgen05 for another number of blocks than at %s: all of a kernel say "
+                              "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
+                              k->ins.at[first].site);
+        if (own && !group) group = own, first = i;
+    }
+    return p.count ? ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0) : PTX_E_NONE;
+}
+
+/* What can be in the carry flag: nothing, or what a .cc wrote. A call leaves nothing in it. */
+enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
+
+static uint32_t ptx__transfer_carry(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+    const ptx__ins *ins = &p->k->ins.at[i];
+    const ptx__form *form = ptx__form_of(p->k, ins);
+    const unsigned op = ptx__op_of(p->k, ins);
+    const int reads = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
+    if (op == PTX_RAW && form->effect == PTX__EFFECT_CALL) return PTX__CARRY_NONE;
+    if (op == PTX_RAW && strstr(ptx__raw_text(p->k, ins), ".cc")) return PTX__CARRY_SET;
+    if (report && reads && fact & PTX__CARRY_NONE)
+        ptx__fault(
+            p->k, PTX_E_UNDEFINED, i,
+            "%s reads the carry, and on some path to here no instruction with .cc wrote it, or a call came "
+            "between",
+            form->row->name);
+    if ((reads || op == PTX_ADD || op == PTX_SUB || op == PTX_MAD) && form->asked & PTX_CC & ~PTX__FAMILY)
+        return PTX__CARRY_SET | (ins->guard ? fact : 0u);
+    return fact;
+}
+
+static ptx_code ptx__check_carry(ptx_kernel *k, ptx__graph *g) {
+    ptx__forward p;
+    if (!(k->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
+    p.k = k, p.g = g, p.effects = 0, p.about = NULL, p.count = 0;
+    return ptx__solve_forward(&p, ptx__transfer_carry, PTX__CARRY_NONE);
+}
+
+/* -- verify: constant addresses --
    What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
-   of `step`, a power of two. Step 1 is nothing known. */
+   of `step`, a power of two. Step 1: nothing is known. */
 static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
     if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
-    if (a.symbol && b.symbol) a.step = 1, a.symbol = 0;
-    a.symbol |= b.symbol;
-    if (negate && b.symbol) a.step = 1, a.symbol = 0;
+    if (b.symbol && (a.symbol || negate))
+        a.step = 1, a.symbol = 0;
+    else
+        a.symbol |= b.symbol;
     if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
     a.offset = (int64_t)((uint64_t)a.offset + (uint64_t)b.offset);
     if (a.step) a.offset &= (int64_t)(a.step - 1);
     return a;
 }
 
+#define PTX__STEP_MOST 0x10000u
 static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     ptx__known c = {0, 0, 1, 0};
     uint64_t by;
-    if (a.step == 0 && !a.symbol) {
-        c = a, a = b, b = c;
-    }
-    if (b.step || b.symbol || a.symbol) { /* of two unknowns, what both are multiples of */
+    if (a.step == 0 && !a.symbol) c = a, a = b, b = c;
+    if (b.step || b.symbol || a.symbol) {
         c.symbol = 0, c.step = 1, c.offset = 0;
         return c;
     }
     by = (uint64_t)b.offset & (0 - (uint64_t)b.offset);
-    if (!by) {
-        a.step = 0, a.offset = 0;
-        return a;
-    }
-    if (a.step) a.step = by > 0x10000 || a.step > 0x10000 ? 0x10000 : a.step * by;
+    if (!by) a.step = 0;
+    if (a.step) a.step = by > PTX__STEP_MOST || a.step * by > PTX__STEP_MOST ? PTX__STEP_MOST : a.step * by;
     a.offset = (int64_t)((uint64_t)a.offset * (uint64_t)b.offset);
     if (a.step) a.offset &= (int64_t)(a.step - 1);
     return a;
 }
 
-static const ptx__known ptx__known_nothing = {0, 0, 1, 0};
-
-/* What an instruction makes of what it is given. */
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__graph *g, const ptx__ins *ins,
                                    int *budget) {
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
-    ptx__known v[3], nothing = {0, 0, 1, 0};
-    unsigned n = 0, op = form->row->op, type = form->type, src = type;
-    ptx_mods mods = form->asked & ~PTX__FAMILY;
-    char kind = ptx__fact(type)->kind;
-    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
-        && op != PTX_AND && op != PTX_CVT) {
-        /* a pointer that the host passes */
-        if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
-        if (op == PTX_CVTA) {
-            v[0] = ptx__know(k, f, w, budget);
-            if (PTX__TAG(v[0].symbol) == PTX__W_PARAM) return v[0]; /* global addresses are generic ones */
-        }
-        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
-            && !k->function && ptx__fact(type)->bits == 64)
-            nothing.symbol = w[1], nothing.step = 0;
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
+    const ptx__known nothing = {0, 0, 1, 0};
+    ptx__known v[3], *x = v, *y = v + 1;
+    const unsigned op = form->row->op, type = form->type, src = op == PTX_CVT ? form->src : type;
+    const ptx_mods wide = form->asked & PTX_WIDE & ~PTX__FAMILY;
+    const char kind = ptx__fact(type)->kind;
+    unsigned n = 0;
+    if ((op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
+         && op != PTX_AND && op != PTX_CVT)
+        || (kind != 'u' && kind != 's' && kind != 'b')
+        || form->asked & ~PTX__FAMILY & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
         return nothing;
-    }
-    if ((kind != 'u' && kind != 's' && kind != 'b') || mods & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
-        return nothing;
-    if (op == PTX_CVT) src = form->src;
-    for (; w < end && n < 3; n++) {
-        v[n] = ptx__know(k, f, w, budget);
-        w = ptx__behind(w);
+    for (; w < end && n < 3; w = ptx__next_operand(w), n++) {
+        v[n] = ptx__know(k, g, w, budget);
         /* a small number is meant as its type says, when it becomes a wider one */
-        if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
-            && ptx__fact(src)->bits == 32)
-            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset
-                                                      : (int64_t)(uint32_t)v[n].offset;
+        if ((op == PTX_CVT || wide) && n < 2 && !v[n].step && !v[n].symbol && ptx__fact(src)->bits == 32)
+            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset : (int64_t)(uint32_t)v[n].offset;
     }
     switch (op) {
     case PTX_MOV: break;
     case PTX_CVT:
-        kind = ptx__fact(src)->kind;
-        if ((kind != 'u' && kind != 's') || ptx__fact(src)->bits > ptx__fact(type)->bits || v[0].symbol)
+        if (!strchr("us", ptx__fact(src)->kind) || ptx__fact(src)->bits > ptx__fact(type)->bits || x->symbol)
             return nothing;
         break;
-    case PTX_ADD: v[0] = ptx__known_plus(v[0], v[1], 0); break;
-    case PTX_SUB: v[0] = ptx__known_plus(v[0], v[1], 1); break;
-    case PTX_MUL: v[0] = ptx__known_times(v[0], v[1]); break;
-    case PTX_MAD: v[0] = ptx__known_plus(ptx__known_times(v[0], v[1]), v[2], 0); break;
+    case PTX_ADD: *x = ptx__known_plus(*x, *y, 0); break;
+    case PTX_SUB: *x = ptx__known_plus(*x, *y, 1); break;
+    case PTX_MUL: *x = ptx__known_times(*x, *y); break;
+    case PTX_MAD: *x = ptx__known_plus(ptx__known_times(*x, *y), v[2], 0); break;
     case PTX_SHL:
-        if (v[1].step || v[1].symbol || v[1].offset < 0 || v[1].offset > 31) return nothing;
-        v[1].offset = (int64_t)1 << v[1].offset;
-        v[0] = ptx__known_times(v[0], v[1]);
+        if (y->step || y->symbol || y->offset < 0 || y->offset > 31) return nothing;
+        y->offset = (int64_t)1 << y->offset;
+        *x = ptx__known_times(*x, *y);
         break;
     default: /* and: with a mask whose low bits are zero */
-        if (v[0].step == 0 && !v[0].symbol) nothing = v[0], v[0] = v[1], v[1] = nothing;
-        nothing.symbol = 0, nothing.step = 1, nothing.offset = 0;
-        if (v[1].step || v[1].symbol || v[0].symbol || !v[1].offset) return nothing;
-        v[0].step = (uint64_t)v[1].offset & (0 - (uint64_t)v[1].offset);
-        v[0].offset = 0;
-        if (v[0].step > 0x10000) v[0].step = 0x10000;
+        if (x->step == 0 && !x->symbol) x = v + 1, y = v;
+        if (y->step || y->symbol || x->symbol || !y->offset) return nothing;
+        x->step = (uint64_t)y->offset & (0 - (uint64_t)y->offset);
+        x->offset = 0;
+        if (x->step > PTX__STEP_MOST) x->step = PTX__STEP_MOST;
         break;
     }
     /* addresses and indices of 32 bits wrap; what lies just below a symbol is meant as that */
-    if (!v[0].step && ptx__fact(type)->bits == 32 && !(mods & PTX_WIDE)) v[0].offset = (int32_t)v[0].offset;
-    return v[0];
+    if (!x->step && ptx__fact(type)->bits == 32 && !wide) x->offset = (int32_t)x->offset;
+    return *x;
 }
 
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget) {
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__graph *g, const uint32_t *w, int *budget) {
     ptx__known v = {0, 0, 1, 0}, *kept;
-    uint32_t tag = PTX__TAG(*w), slot;
+    const uint32_t tag = PTX__TAG(*w);
+    const ptx__ins *definition;
     if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
         v.step = 0;
         v.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
@@ -10976,1040 +8824,179 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
     } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
         kept = &k->m->known[*w % PTX__KNOWN];
         if (kept->of == *w) return *kept;
-        slot = ptx__slot(f, *w);
-        if (!f->def[slot] || f->sets[slot]) return v;
-        v = ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+        definition = ptx__definition_of(k, g, *w);
+        if (!definition) return v;
+        v = ptx__know_result(k, g, definition, budget);
         v.of = *w;
         if (*budget > 0) *kept = v; /* else more steps would tell more */
     }
     return v;
 }
 
-/* Whether ptx__know may find a symbol in that word: what no symbol is in need not be known. */
-static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int *budget) {
-    for (;;) {
-        const ptx__known *kept = &k->m->known[word % PTX__KNOWN];
-        const uint32_t tag = PTX__TAG(word), *w;
-        const ptx__ins *ins;
-        uint32_t slot;
-        if (tag != PTX__W_32 && tag != PTX__W_64)
-            return tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL;
-        if (kept->of == word) return kept->symbol != 0;
-        slot = f->bias[tag] + word;
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        if (--*budget <= 0) return 1;
-        ins = &k->ins.at[f->def[slot] - 1];
-        w = k->words.at + ins->words + ins->results;
-        switch (ptx__form_of(k, ins)->row->op) {
-        case PTX_MAD: /* what is multiplied is no address */
-            w = ptx__behind(w);
-            w = ptx__behind(w);
-            break;
-        case PTX_ADD:
-            if (PTX__IS_NUMBER(*w)) w += 3;
-            else if (ptx__may_begin(k, f, w[1], budget))
-                return 1;
-            break;
-        case PTX_MOV:
-        case PTX_SUB:
-        case PTX_CVTA:
-        case PTX_CVTA_TO: break;
-        case PTX_LD: return PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM;
-        default: return 0;
-        }
-        word = *w;
-    }
-}
-
-/* Alignment and size in bytes of what an operand of that letter points to. */
+/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
 static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
                         uint32_t *bytes) {
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
+    const unsigned op = form->row->op, effect = form->effect;
+    const ptx_mods mods = form->asked & ~PTX__FAMILY;
+    const uint32_t *end, *w = ptx__sources(k, ins, &end);
     *align = *bytes = 1;
-    if (letter == 'm') {
-        if (form->row->op == PTX_DISCARD || form->row->op == PTX_APPLYPRIORITY) *align = *bytes = 128;
-        if (!form->row->types) return; /* tensormap.replace, wmma ... */
-        *bytes = ptx_type_bytes((ptx_type)form->type);
-        if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
-        if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
-        if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
-        if (!*bytes) *bytes = 1;
-        if (form->row->op == PTX_ATOM_VECTOR || form->row->op == PTX_RED_VECTOR) {
-            const char *v = strstr(k->m->chars.at + form->text, ".v");
-            *bytes *= v && v[2] > '0' && v[2] <= '9' ? (uint32_t)(v[2] - '0') : 1u;
-        }
-        *align = *bytes;
-        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1, *align = 16;
-    } else if (strncmp(form->row->name, "tensormap", 9) == 0)
+    if (op >= PTX_TENSORMAP_REPLACE_ADDRESS && op <= PTX_TENSORMAP_CP_FENCE)
         *align = *bytes = 128;
-    else if (letter == 'l')
+    else if (op == PTX_DISCARD || op == PTX_APPLYPRIORITY)
+        *align = *bytes = 128;
+    else if (op >= PTX_WMMA_LOAD_A_M16N16K16 && op <= PTX_WMMA_STORE_D_M8N8K128)
+        *align = 16;
+    else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
+        *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
+    else if (letter == 'm' && form->row->types) {
+        *bytes = ptx_type_bytes((ptx_type)form->type);
+        if (mods & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
+        if (mods & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
+        if (mods & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
+        if (!*bytes) *bytes = 1;
+        *align = *bytes;
+    } else if (letter == 'l')
         *align = *bytes = 16;
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;
-    else if (form->effect == PTX__EFFECT_COPY || form->effect == PTX__EFFECT_BULK_IN
-             || form->effect == PTX__EFFECT_BULK_OUT) {
-        if (form->says & PTX__SAYS(TENSOR)) {
-            *align = letter == 's' || letter == 'k' ? 128 : 1;
-            return;
-        }
-        for (; w < end; w++) /* the size is the first immediate */
-            if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-            else if (PTX__IS_INTEGER(*w)) {
-                *bytes = w[1];
-                break;
-            }
-        *align = form->effect == PTX__EFFECT_COPY ? *bytes : 16;
+    else if (letter != 'm'
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN
+                 || effect == PTX__EFFECT_BULK_OUT)) {
+        while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
+        if (w < end) *bytes = w[1];
+        *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
     }
 }
 
-/* Whether an instruction makes what grows evenly of what does. */
-static int ptx__scales(unsigned op) {
-    return op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL;
+/* What the symbol is, if an instruction's state space is another; else NULL. */
+static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
+    const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
+    const char *what = "an array in shared memory";
+    if (!(form->row->allow >> 63)) return NULL; /* not of the family that names a space */
+    if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
+    if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
+        own = PTX__M_GLOBAL, what = "a variable in global memory";
+        if (k->m->variables.at[PTX__INDEX(symbol)].space == PTX_CONST)
+            own = PTX__M_CONST, what = "a variable in constant memory: ptx_cvta makes its address generic";
+    }
+    if (!space)
+        return own == PTX__M_GLOBAL ? NULL : what; /* a generic access; global addresses are generic */
+    return space & own & ~PTX__FAMILY ? NULL : what;
 }
 
-/* By how many bytes an address grows from one lane to the next, where it is tid.x or laneid times a constant
-   and the rest is the same in the warp; 0 where that is not plain. */
-static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word, int *budget) {
-    uint32_t tag = PTX__TAG(word), n = 0, operand[3] = {0, 0, 0};
-    uint64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const uint32_t *w;
-    ptx__point at;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
-    if (at.ins->guard || at.form->asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY || !ptx__scales(at.op)) return 0;
-    for (w = at.w; w < at.end && n < 3; n++) {
-        operand[n] = *w;
-        tag = PTX__TAG(*w);
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-            number[n] = w[1] | (uint64_t)w[2] << 32;
-            w += 3;
-            continue;
-        }
-        if (tag == PTX__W_SPECIAL)
-            step[n] = PTX__INDEX(*w) == PTX_TID_X || PTX__INDEX(*w) == PTX_LANEID;
-        else if (tag < PTX__CLASSES && !(*ptx__class_at(f, *w) & PTX__WANTED))
-            return 0;
-        else if (tag < PTX__CLASSES && ptx__class_of(f, *w) == PTX__CLASS_LANE
-                 && !(step[n] = ptx__lane_step(k, f, *w, budget)))
-            return 0; /* other in each lane, and nobody knows how */
-        w++;
-    }
-    switch (at.op) {
-    case PTX_MOV:
-    case PTX_CVT: return step[0];
-    case PTX_ADD: return step[0] && step[1] ? 0 : step[0] + step[1];
-    case PTX_SHL: return step[0] && PTX__TAG(operand[1]) == PTX__W_UNSIGNED && number[1] < 16
-                             ? step[0] << number[1]
-                             : 0;
-    default: break;
-    }
-    if (step[0] && step[1]) return 0;
-    return step[2] ? (step[0] || step[1] ? 0 : step[2]) : step[0] * number[1] + step[1] * number[0];
-}
-
-/* Advice on an access at tid times less than it needs, where whole warps come. */
-static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
+/* The address at w, its base and the offset behind it, in the slot of that letter. */
+static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
+                                   char letter) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
+    const char *array, *other, *text = k->m->chars.at + form->text;
+    uint32_t align, bytes, own, has, behind;
     int budget = 24;
-    uint64_t step;
-    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || ptx__class_of(f, word) != PTX__CLASS_LANE
-        || ins->guard || PTX__CLASS(f->level[ptx__block_of(f, i)]) >= PTX__CLASS_LANE || k->need[0] == 1)
-        return;
-    step = ptx__lane_step(k, f, word, &budget);
-    if (step & (align - 1))
-        ptx__note(k, PTX_ADVICE_ALIGN, i,
-                  "%.150s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
-                  "bytes apart",
-                  k->m->chars.at + form->text,
-                  align, (unsigned long long)step);
-}
-
-/* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
-static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
-                            const ptx__form *form, const char **what) {
-    const unsigned op = form->row->op;
-    int atomic, budget = 24;
-    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
-    ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-    ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
-    uint32_t tag = PTX__TAG(v.symbol);
-    ptx__point made;
-    if (!(form->row->allow >> 63)) return 0;
-    atomic = op != PTX_LD && op != PTX_ST;
-    if (atomic && strncmp(form->row->name, "atom", 4) != 0 && strcmp(form->row->name, "red") != 0) return 0;
-    if (!v.symbol && op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
-        if (!ptx__made_by(k, f, *w, &made) || made.op != PTX_CVTA) return 0;
-        v = ptx__know(k, f, made.w, &budget);
-        *what = "a constant variable or a parameter, which no kernel writes";
-        if (made.form->asked & PTX__M_PARAM & ~PTX__FAMILY) return 1;
-        return PTX__TAG(v.symbol) == PTX__W_GLOBAL
-               && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST;
-    }
-    if (!v.symbol) return 0;
-    if (tag == PTX__W_GLOBAL && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST) {
-        *what = "a variable in constant memory: a load of that space reads it, ptx_cvta makes it generic";
-        return space != constant;
-    }
-    if (tag == PTX__W_GLOBAL) {
-        *what = "a variable in global memory";
-        return (space & (elsewhere | constant)) != 0;
-    }
-    if (tag == PTX__W_PARAM && k->params.at[PTX__INDEX(v.symbol)].type >> 8 == PTX_GLOBAL) {
-        *what = "what a parameter of global memory points to";
-        return (space & (elsewhere | constant)) != 0;
-    }
-    *what = "a local array, which only its thread has: atomics are for global and shared memory";
-    return atomic && tag == PTX__W_LOCAL;
-}
-
-/* The symbol that a sum begins at, through what ptx__know does not follow: conversions, mapa, and cvta, the
-   instruction + 1 of which is left at *turned unless another turns it back. */
-static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *turned) {
-    uint32_t depth, first, tag, back = 0;
-    ptx__point at;
-    for (depth = 0, *turned = 0; depth < 16; depth++) {
-        const uint32_t *w;
-        unsigned op;
-        tag = PTX__TAG(word);
-        if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) return word;
-        if ((tag != PTX__W_32 && tag != PTX__W_64) || !ptx__made_by(k, f, word, &at)) return 0;
-        op = at.op;
-        w = at.w;
-        first = PTX__IS_NUMBER(*w) ? 3 : 1;
-        if (op == PTX_CVTA_TO) back = 1;
-        if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = at.i + 1;
-        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
-            && !k->function && k->params.at[PTX__INDEX(w[1])].type >> 8 == PTX_GLOBAL)
-            return w[1];
-        if (op == PTX_MOV || op == PTX_CVT || op == PTX_CVTA || op == PTX_CVTA_TO || op == PTX_MAPA)
-            word = *w;
-        else if (op == PTX_ADD && (first == 3 || PTX__TAG(w[1]) == PTX__W_UNSIGNED
-                                   || PTX__TAG(w[1]) == PTX__W_SIGNED))
-            word = first == 3 ? w[3] : *w;
-        else if (op == PTX_MAD && first == 1 && PTX__TAG(w[1]) == PTX__W_UNSIGNED)
-            word = w[4];
-        else
-            return 0;
-    }
-    return 0;
-}
-
-/* An access that is not of the symbol's space. turned: what made it generic, or mapped it, + 1 */
-static ptx_code ptx__verify_space(ptx_kernel *k, uint32_t i, uint32_t symbol, uint32_t turned) {
-    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    const uint32_t tag = PTX__TAG(symbol);
-    const ptx__ins *by = turned ? &k->ins.at[turned - 1] : NULL;
-    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY, local = PTX__M_LOCAL & ~PTX__FAMILY;
-    ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-    const char *what = NULL, *site = "", *rest = "";
-    if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
-    if (tag == PTX__W_PARAM && space & (shared | local))
-        what = "goes to what a parameter of global memory points to";
-    else if (by && ptx__form_of(k, by)->row->op == PTX_MAPA) {
-        if (!(space & PTX__M_SHARED & ~PTX__FAMILY)) return PTX_E_NONE;
-        what = "is for this block's memory, and ptx_mapa leads to another's, at ", site = by->site;
-        rest = ": keep its space, PTX_SHARED_CLUSTER";
-    } else if (tag == PTX__W_SHARED && by && space & shared) {
-        what = "is given a generic address, made at ", site = by->site;
-        rest = ": ptx_cvta_to turns it back";
-    } else if ((tag == PTX__W_SHARED && !(space & shared) && (space || !by))
-               || (tag == PTX__W_LOCAL && !(space & local) && (space || !by))) {
-        what = tag == PTX__W_SHARED ? "goes to an array in shared space" : "goes to an array in local space";
-        rest = by ? ", of which a generic address was made" : ": ptx_cvta makes a generic address of it";
-    } else if (tag == PTX__W_GLOBAL && space & (shared | local))
-        what = "goes to a variable of the module";
-    if (!what) return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s %s%s%s",
-                      k->m->chars.at + form->text,
-                      what, site, rest);
-}
-
-/* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
-   them goes beyond the array. */
-static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w,
-                                    uint32_t bytes, ptx__known v, uint32_t has) {
-    const ptx__ins *ins = &k->ins.at[i];
-    uint32_t threads = ptx__threads_of(k), t;
-    int good = PTX__VALUE_STEPS, beyond = 0;
-    int64_t at = 0, moved;
-    uint32_t b, lanes[32], from;
-    int parted;
-    if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || k->function
-        || threads > 1024)
-        return PTX_E_NONE;
-    b = ptx__block_of(f, i);
-    parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
-    /* the last, the first of its warp, and the first of all */
-    for (t = threads; t && good && !beyond; t = t > from + 1 ? from + 1 : t > 1) {
-        from = (threads - 1) / 32 * 32;
-        f->array = 0;
-        if (parted) { /* whether this one comes */
-            f->first = t - 1;
-            f->threads = t;
-            good = ptx__comers(k, f, b, ins->guard, PTX__CLASS_BLOCK, lanes);
-            f->first = 0;
-            f->threads = 1024;
-            if (!good) return PTX_E_NONE;
-            if (!(lanes[(t - 1) / 32] >> (t - 1) % 32 & 1)) continue;
-        }
-        f->array = PTX__INDEX(v.symbol) + 1;
-        good = PTX__VALUE_STEPS;
-        f->origin = 0x100000;
-        moved = (int32_t)ptx__value(k, f, w, t - 1, &good);
-        f->origin = 0;
-        at = good ? (int32_t)ptx__value(k, f, w, t - 1, &good) : 0;
-        if (moved - at != 0x100000) good = 0;
-        at += (int32_t)w[1];
-        beyond = good && (at < 0 || at + (int64_t)bytes > (int64_t)has);
-        if (beyond) break;
-    }
-    f->array = 0;
-    if (!beyond) return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_ADDRESS, i,
-                      "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
-                      t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
-                      k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
-}
-
-/* -- how far --
-   The most that a number can be where block b is reached, by masks, divisions, the ends of loops and
-   conditions on the way; PTX__ANY_NUMBER where that cannot be said, or where a condition is on what is made
-   of it. */
-#define PTX__ANY_NUMBER UINT64_MAX
-
-/* The variable that a register is a copy of, or itself. */
-static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    ptx__point at;
-    if (PTX__TAG(word) != PTX__W_32 || !ptx__made_by(k, f, word, &at) || at.op != PTX_MOV) return word;
-    return PTX__TAG(*at.w) == PTX__W_32 && f->sets[ptx__slot(f, *at.w)] ? *at.w : word;
-}
-/* Whether it is made of that part, or of too much to say. */
-static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
-                        int *budget) {
-    uint32_t tag = PTX__TAG(word), slot;
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
-    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_64) return 0;
-    if (depth > 8 || --*budget <= 0 || ptx__copied(k, f, word) == part) return 1;
-    slot = f->base[tag] + PTX__INDEX(word);
-    if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
-    ins = &k->ins.at[f->def[slot] - 1];
-    w = ptx__given(k, ins, &end);
-    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__IS_LONG(*w))
-            w += 2;
-        else if (ptx__made_of(k, f, *w, part, depth + 1, budget))
-            return 1;
-    return 0;
-}
-/* The comparison with a number that a condition is: its operands, NULL for any other. */
-static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    const ptx__form *form = ptx__form_of(k, ins);
-    return ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2]
-                   && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]
-               ? w
-               : NULL;
-}
-/* What such a one, true or not, leaves of its first operand. */
-#define PTX__VAGUE (PTX__ANY_NUMBER - 1)
-static uint64_t ptx__left(const ptx__form *form, uint64_t n, int truth) {
-    unsigned how = ptx__compares(form);
-    if (how == (PTX__LESS | PTX__MORE)) return PTX__VAGUE;
-    if (!truth) how ^= PTX__LESS | PTX__EQUAL | PTX__MORE;
-    return how & PTX__MORE ? PTX__ANY_NUMBER : n - !(how & PTX__EQUAL); /* the other end, or this */
-}
-/* The condition that is on the way from one block to that which it dominates: NULL for none. */
-static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, uint32_t from, uint32_t to,
-                                      int *truth) {
-    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
-    if (!last->guard || f->pred_head[to + 1] - f->pred_head[to] != 1 || last->kind != PTX__I_BRANCH
-        || f->block[from].next[0] == f->block[from].next[1])
-        return NULL;
-    *truth = (f->block[from].next[1] == to + 1) == (PTX__TAG(last->guard) == PTX__W_PRED);
-    return &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
-}
-static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
-    return ptx__left(ptx__form_of(k, ins), w[2], truth);
-}
-/* Whether any condition leaves less of numbers where that block is reached. The last is kept. */
-static const ptx__limits *ptx__limits_of(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
-    ptx__limits *l = &k->m->limits;
-    uint32_t at, from, steps;
-    if (l->of == b + 1) return l;
-    l->of = b + 1, l->count = 0;
-    for (at = b, steps = 0; at && steps < PTX__CONDITIONS; at = from, steps++) {
-        int truth = 0;
-        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
-        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
-        uint64_t n = w ? ptx__how(k, ins, w, truth) : PTX__ANY_NUMBER;
-        if (n >= PTX__VAGUE) continue;
-        l->word[l->count] = w[0];
-        l->most[l->count++] = (uint32_t)n;
-    }
-    return l;
-}
-/* What they leave of a register. strict: all of them are looked at, and 1 in *vague tells that one is on what
-   is made of it, or of too much. */
-static uint64_t ptx__most_left(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t b, int strict,
-                               int *vague) {
-    const ptx__limits *l = strict ? NULL : ptx__limits_of(k, f, b);
-    uint64_t most = PTX__ANY_NUMBER, n;
-    uint32_t at, from, steps, copied;
-    for (at = 0; l && at < l->count; at++)
-        if (l->word[at] == word && l->most[at] < most) most = l->most[at];
-    if (l) return most;
-    copied = ptx__copied(k, f, word);
-    for (at = b, steps = 0; at && steps < PTX__CONDITIONS && !*vague; at = from, steps++) {
-        int truth = 0, budget = 100;
-        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
-        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
-        uint32_t guard = PTX__INDEX(k->ins.at[f->block[from].end - 1].guard);
-        if (!ins || !ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, guard), copied, 0, &budget)) continue;
-        n = w && w[0] == word ? ptx__how(k, ins, w, truth) : PTX__VAGUE;
-        if (n == PTX__VAGUE) *vague = 1;
-        else if (n < most) most = n;
-    }
-    return most;
-}
-static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
-                               int *budget);
-static int ptx__passes_on(unsigned op) {
-    return op == PTX_AND || op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD
-           || op == PTX_SHL || op == PTX_SHR || op == PTX_OR || op == PTX_XOR;
-}
-/* what is asked of each number: where, how, and how many more */
-typedef struct ptx__asked {
-    uint32_t b;
-    int strict, budget;
-} ptx__asked;
-static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
-                             int depth);
-static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
-                             int depth) {
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
-    uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
-    unsigned n = 0, op = form->row->op,
-             kind = (unsigned char)ptx__fact(form->type)->kind;
-    int numbers = 0;
-    if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
-        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY
-        || !(ptx__passes_on(op) || op == PTX_REM || op == PTX_MIN))
-        return PTX__ANY_NUMBER;
-    for (; w < end && n < 3; n++) {
-        int number = PTX__IS_NUMBER(*w);
-        numbers |= number << n;
-        v[n] = ptx__most_in(k, f, w, a, depth + 1);
-        if (v[n] == PTX__ANY_NUMBER && op != PTX_AND && op != PTX_REM && op != PTX_MIN)
-            return PTX__ANY_NUMBER;
-        w = ptx__behind(w);
-    }
-    low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
-    switch (op) {
-    case PTX_AND: return numbers & 3 || high != PTX__ANY_NUMBER ? low : PTX__ANY_NUMBER;
-    case PTX_REM: return numbers & 2 && v[1] ? (v[0] < v[1] ? v[0] : v[1] - 1) : PTX__ANY_NUMBER;
-    case PTX_MIN: return low;
-    case PTX_MOV:
-    case PTX_CVT: return v[0];
-    default: break;
-    }
-    if (high > UINT32_MAX || (op == PTX_MAD && v[2] > UINT32_MAX)) return PTX__ANY_NUMBER;
-    switch (op) {
-    case PTX_ADD: return v[0] + v[1];
-    case PTX_MUL: return v[0] * v[1];
-    case PTX_MAD: return v[0] * v[1] + v[2];
-    case PTX_SHL: return numbers & 2 && v[1] < 32 ? v[0] << v[1] : PTX__ANY_NUMBER;
-    case PTX_SHR: return numbers & 2 && v[1] < 32 ? v[0] >> v[1] : PTX__ANY_NUMBER;
-    case PTX_OR:
-    case PTX_XOR: return high & (high + 1) ? PTX__ANY_NUMBER : high; /* all of so many bits */
-    default: return PTX__ANY_NUMBER;
-    }
-}
-static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
-                             int depth) {
-    uint32_t tag = PTX__TAG(*w), slot, copied;
-    uint64_t most = PTX__ANY_NUMBER, n, step = 1, first = 0;
-    int vague = 0, budget = 12;
-    if (tag == PTX__W_UNSIGNED) return w[1] | (uint64_t)w[2] << 32;
-    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL) return 0;
-    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_LANEID) return 31;
-    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z && k->need[0]) {
-        n = k->need[PTX__INDEX(*w) - PTX_TID_X];
-        return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
-    }
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10 || --a->budget <= 0) return PTX__ANY_NUMBER;
-    slot = ptx__slot(f, *w);
-    if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
-    copied = ptx__copied(k, f, *w);
-    if (tag == PTX__W_32) most = ptx__most_left(k, f, *w, a->b, a->strict, &vague);
-    if (vague) return PTX__ANY_NUMBER;
-    if (copied == *w) {
-        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], a, depth);
-        return n < most ? n : most;
-    }
-    if (most < UINT32_MAX) { /* of a counter, what its steps come to */
-        uint32_t head = 0;
-        const ptx__ins *made = &k->ins.at[f->def[ptx__slot(f, copied)] - 1];
-        int64_t by = ptx__round_step(k, f, *w, &head, &budget);
-        budget = 12;
-        if (by > 0 && made->kind == PTX__I_PLAIN) {
-            ptx__known v = ptx__know(k, f, &k->words.at[made->words + 1], &budget);
-            step = (uint64_t)by | v.step, step &= 0 - step; /* what both are multiples of */
-            if (!v.step) step = (uint64_t)by;
-            first = v.symbol ? 0 : (uint64_t)v.offset % step;
-        }
-        return most < first ? most : first + (most - first) / step * step;
-    }
-    return PTX__ANY_NUMBER;
-}
-
-/* Any number too where it is less than is asked for. That is asked first with conditions that leave less
-   alone: few are more then. */
-static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b,
-                          int64_t least) {
-    ptx__asked a;
-    uint64_t most = 0;
-    a.b = b;
-    for (a.strict = 0; a.strict < 2; a.strict++) {
-        a.budget = 100;
-        most = ptx__most_in(k, f, w, &a, 0);
-        if (most == PTX__ANY_NUMBER || (int64_t)most < least) return PTX__ANY_NUMBER;
-    }
-    return most;
-}
-
-/* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
-   is not plain. *head: where the round begins */
-static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
-                               int *budget) {
-    uint32_t tag = PTX__TAG(word), n = 0;
-    int64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const uint32_t *w;
-    ptx__point at;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
-    w = at.w;
-    if (at.op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
-        && f->sets[ptx__slot(f, *w)]) { /* a variable: set once, to itself and a number */
-        const ptx__set *set = &k->m->sets.at[f->sets[ptx__slot(f, *w)] - 1];
-        ptx__point sum, before;
-        ptx__see(k, set->instruction, &sum);
-        if (set->next || sum.op != PTX_MOV || PTX__TAG(*sum.w) != tag || set->instruction <= at.i) return 0;
-        if (!ptx__made_by(k, f, *sum.w, &sum) || sum.op != PTX_ADD || PTX__TAG(*sum.w) != tag
-            || PTX__TAG(sum.w[1]) != PTX__W_UNSIGNED)
-            return 0;
-        if (!ptx__made_by(k, f, *sum.w, &before) || before.op != PTX_MOV || *before.w != *w) return 0;
-        *head = at.i;
-        return (int32_t)sum.w[2];
-    }
-    if (!ptx__scales(at.op)) return 0;
-    for (; w < at.end && n < 3; n++) {
-        if (PTX__IS_NUMBER(*w)) {
-            number[n] = (int32_t)w[1];
-            w += 3;
-        } else
-            step[n] = ptx__round_step(k, f, *w++, head, budget);
-    }
-    if (at.op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
-    if (at.op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
-    if (at.op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
-    return step[0] + (at.op == PTX_ADD ? step[1] : 0);
-}
-
-/* Advice on an access in a loop that moves by less than it needs from round to round. */
-static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
-    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    int budget = 24;
-    uint32_t head = UINT32_MAX, b = ptx__block_of(f, i), at;
-    int64_t step;
-    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || k->ins.at[i].guard) return;
-    step = ptx__round_step(k, f, word, &head, &budget);
-    if (head == UINT32_MAX || !(step & (align - 1))) return;
-    at = ptx__block_of(f, head);
-    if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
-    ptx__note(k, PTX_ADVICE_ALIGN, i,
-              "%.150s needs an address aligned to %u bytes, and from one round to the next this moves by "
-              "%lld",
-              k->m->chars.at + form->text, align,
-              (long long)step);
-}
-
-static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b);
-static int ptx__raw_leaves(const char *text);
-static void ptx__spend(ptx__flow *f, size_t of, uint32_t each);
-/* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less
-   than something do not keep it. */
-static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) {
-    uint32_t chosen, word;
-    int good, stays;
-    ptx__point at;
-    for (; b; b = f->block[b].idom) {
-        const ptx__ins *last = &k->ins.at[f->block[f->block[b].idom].end - 1];
-        const int leaves = last->kind == PTX__I_LEAVE;
-        if ((last->kind != PTX__I_BRANCH && !leaves) || !last->guard
-            || (!leaves && f->post_idom[f->block[b].idom] == b))
-            continue;
-        chosen = leaves ? PTX__WORD(PTX__TAG(last->guard) == PTX__W_PRED ? PTX__W_PRED_NOT : PTX__W_PRED,
-                                    PTX__INDEX(last->guard))
-                        : ptx__chosen_for(k, f, b);
-        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &at)
-            || at.op != PTX_SETP)
-            return 1;
-        good = PTX__VALUE_STEPS;
-        stays = !ptx__value(k, f, &chosen, 0, &good);
-        if (good && stays) return 1;
-        if (good) continue;
-        word = *at.w; /* 0, which is compared with what is not known */
-        good = PTX__VALUE_STEPS;
-        if (ptx__value(k, f, &word, 0, &good) || !good || at.form->operands[2]
-            || k->m->chars.at[at.form->text + 5] != (PTX__TAG(chosen) == PTX__W_PRED ? 'l' : 'g'))
-            return 1;
-    }
-    return 0;
-}
-static int ptx__raw_leaves_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    ptx__point at;
-    ptx__spend(f, i, 8);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < i;)
-        if (at.op == PTX_RAW && ptx__raw_leaves(ptx__raw_text(k, at.ins))) return 1;
-    return 0;
-}
-/* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first
-   thread of the grid. */
-static void ptx__advise_edge(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
-    int good = PTX__VALUE_STEPS;
-    uint32_t index;
-    ptx__point at, made;
-    if (k->function || k->ins.at[i].guard || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD
-        || !(at.form->asked & PTX_WIDE & ~PTX__FAMILY)
-        || ptx__fact((unsigned)(at.form->key >> 16 & 0xff))->kind != 'u' || PTX__TAG(*at.w) != PTX__W_32
-        || !ptx__made_by(k, f, *at.w, &made) || (made.op != PTX_SUB && made.op != PTX_ADD)
-        || f->effort < PTX__EFFORT / 2)
-        return;
-    f->corner = 1;
-    index = *at.w;
-    index = (uint32_t)ptx__value(k, f, &index, 0, &good);
-    if (good && index > 0xffff0000u && !ptx__first_stays_away(k, f, ptx__block_of(f, i))
-        && !ptx__raw_leaves_before(k, f, i))
-        ptx__note(
-            k, PTX_ADVICE_BEYOND, i,
-            "for the first thread of the grid the index here is %d, which without a sign is %u: a condition "
-            "leaves it out, or ptx_max does",
-            (int)(int32_t)index, index);
-    f->corner = 0;
-}
-static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
-                               const char *array, uint32_t has) {
-    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i),
-                                                                  (int64_t)has - bytes - (int32_t)w[1] + 1);
-    if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
-        ptx__note(
-            k, PTX_ADVICE_BEYOND, i,
-            "the index here goes as far as byte %lld of '%.80s', which has %u: a mask, or the end of a loop, "
-            "is beyond the array",
-            (long long)most + (int32_t)w[1] + bytes - 1, array, has);
-}
-
-#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: more no device gives a block */
-
-/* One address: w is its base, and behind it the offset. */
-static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const char *array;
-    const char *text = k->m->chars.at + form->text;
-    ptx__known v;
-    const ptx__symbol *s;
-    uint32_t align, bytes, own, has;
-    uint64_t least;
-    int budget = 24;
-    int64_t offset;
-    v = ptx__known_nothing;
-    if (f->advising == 2 || ptx__may_begin(k, f, *w, &budget)) {
-        budget = 24;
-        v = ptx__know(k, f, w, &budget);
-    }
-    if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, array);
-    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm') {
-        uint32_t turned, symbol = ptx__base_of(k, f, w[0], &turned);
-        if (ptx__verify_space(k, i, symbol, turned)) return k->m->error.code;
-    }
-    if (!v.symbol && f->advising < 2) return PTX_E_NONE;
-    ptx__extent(k, ins, letter, &align, &bytes);
-    if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
-    if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
-    if (f->advising == 2 && letter == 'm') ptx__advise_edge(k, f, i, w);
-    if (f->advising == 2 && (letter == 'b' || letter == 'r') && v.symbol && v.step & 7 && v.step > 1)
-        ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
-                  (uint32_t)v.step);
+    const ptx__known v = ptx__know(k, g, w, &budget);
+    const int64_t offset = v.offset + (int32_t)w[1];
     if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && (form->row->op == PTX_LD || form->row->op == PTX_ST)
-        && (PTX__TAG(v.symbol) == PTX__W_LOCAL || PTX__TAG(v.symbol) == PTX__W_SHARED)
-        && ptx__verify_space(k, i, v.symbol, 0))
-        return k->m->error.code;
-    offset = v.offset + (int32_t)w[1];
-    if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
-        if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
-            ptx__note(
-                k, PTX_ADVICE_ALIGN, i,
-                "%.150s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong "
-                "where "
-                "that is the start of an allocation",
-                text, align, (long long)offset);
-        return PTX_E_NONE;
-    }
+    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
+    ptx__extent(k, ins, letter, &align, &bytes);
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
-        const ptx__variable *g = &k->m->variables.at[PTX__INDEX(v.symbol)];
-        array = k->m->names.at + g->name, own = g->align;
-        has = g->count * ptx_type_bytes((ptx_type)g->type);
+        const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + x->name, own = x->align;
+        has = x->count * ptx_type_bytes((ptx_type)x->type);
     } else {
-        s = PTX__TAG(v.symbol) == PTX__W_SHARED ? &k->shared.at[PTX__INDEX(v.symbol)]
-                                                : &k->locals.at[PTX__INDEX(v.symbol)];
-        array = k->m->names.at + s->name, own = s->align, has = s->count;
-        if (PTX__TAG(v.symbol) == PTX__W_SHARED)
-            has = has ? has * ptx_type_bytes((ptx_type)s->type) : PTX__DYNAMIC_MOST;
+        const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
+        const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
+        array = k->m->names.at + x->name, own = x->align, has = x->count;
+        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i,
-                          "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
-                          (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
-    if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
-    if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
-    least = v.step && v.step < own ? v.step : own;
-    if ((uint64_t)offset & ((least < align ? least : align) - 1))
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+    behind = v.step && v.step < own ? (uint32_t)v.step : own;
+    if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
         return ptx__fault(
             k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
-            text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+            "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %u", text,
+            align, (long long)((uint64_t)offset & (behind - 1)), behind);
     if (own < align && !v.step)
-        return ptx__fault(
-            k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
-            "alignment",
-            text, align, array, own);
-    if (own < align && v.step >= align && f->advising == 2)
-        ptx__note(
-            k, PTX_ADVICE_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that "
-            "alignment",
-            text, align, array, own);
+        return ptx__fault(k, PTX_E_ALIGN, i,
+                          "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
+                          "it that alignment",
+                          text, align, array, own);
     return PTX_E_NONE;
 }
 
-static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, s;
-    int arrays = k->shared.count || k->locals.count || k->m->variables.count;
-    /* else nothing is known of what is there */
-    int turned = (k->seen & PTX__SEEN_TURNED) != 0;
-    int global = k->m->variables.count || k->locals.count || turned || f->advising == 2;
-    if (!f->classes || !(arrays || turned || f->advising == 2 || k->seen & PTX__SEEN_FAR_SPACE))
-        return PTX_E_NONE;
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = ptx__form_of(k, ins);
-            const uint32_t *end, *w = ptx__given(k, ins, &end);
-            const char *p;
-            if (!form->reach || ins->kind != PTX__I_PLAIN) continue;
-            if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
-            for (p = k->m->chars.at + form->slots; w < end;) {
-                uint32_t tag = PTX__TAG(*w);
-                while (*p == '}' || *p == ']') p++;
-                if (tag == PTX__W_VECTOR) {
-                    w++;
-                    p += *p != 0;
-                    continue;
-                }
-                /* of a parameter's own place nothing is asked */
-                if (tag == PTX__W_MEM && PTX__TAG(w[1]) != PTX__W_PARAM
-                    && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
-                    return k->m->error.code;
-                w = ptx__behind(w);
-                p += *p != 0;
-            }
+static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
+    uint32_t i, s;
+    /* else nothing is known of what is in global memory */
+    const int global = k->m->variables.count || k->locals.count;
+    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
+    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        const ptx__form *form = ptx__form_of(k, ins);
+        const uint32_t *end, *w = ptx__sources(k, ins, &end);
+        const char *slot;
+        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+        if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
+        for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
+            while (*slot == '}' || *slot == ']') slot++;
+            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
+                && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
+                return k->m->error.code;
         }
     }
     return PTX_E_NONE;
 }
 
-/* -- what an instruction is and is given -- */
-
-static int ptx__is_wait(const ptx__point *at) {
-    return (at->says & PTX__SAYS(WAIT)) != 0; /* test_wait, try_wait */
-}
-static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)) != 0; }
-
-/* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
-   offset behind it. NULL: there is none. */
-static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
-    const char *slot = k->m->chars.at + ptx__form_of(k, ins)->slots;
-    for (; w < end; slot += *slot != 0) {
-        uint32_t tag = PTX__TAG(*w);
-        while (*slot == '}' || *slot == ']') slot++;
-        if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
-        w = ptx__behind(w);
-    }
-    return NULL;
-}
-
-/* The number that an operand is, where that is known. */
-PTX__APART static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w,
-                                  uint64_t *number) {
-    int budget = 12;
-    ptx__known v;
-    *number = 0;
-    if (!w) return 0;
-    v = ptx__know(k, f, w, &budget);
-    *number = (uint64_t)v.offset;
-    return !v.symbol && !v.step;
-}
-
-static int ptx__number_in(const ptx_kernel *k, const ptx__flow *f, uint32_t i, char letter,
-                          uint64_t *number) {
-    return ptx__number(k, f, ptx__in_slot(k, i, letter), number);
-}
-/* The shared array that an address is in, index + 1, 0 for none that is known. */
-PTX__APART static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
-    return x ? ptx__array_of(k, f, x[0], 0) : 0;
-}
-
-/* -- further --
-   What few kernels have: one walk over the instructions, and one over the ways for loads of tensor memory. */
-
-/* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
-static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *counted) {
-    uint32_t lanes[32], all[32], w, come = 0, threads = ptx__threads_of(k);
-    uint64_t which, other, wanted;
-    ptx__point at;
-    if (!threads || k->function || k->calls.count || !ptx__number_in(k, f, i, 'F', &which)
-        || !ptx__number_in(k, f, i, 'G', &wanted) || *counted >> (which & 31) & 1)
-        return PTX_E_NONE;
-    *counted |= 1u << (which & 31); /* once is enough */
-    memset(all, 0, sizeof all);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *number = ptx__in_slot(k, at.i, 'F');
-        if (at.op == PTX_RAW) return PTX_E_NONE;
-        if (!number) continue;
-        if (!ptx__number(k, f, number, &other)) return PTX_E_NONE;
-        if (other != which) continue;
-        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes))
-            return PTX_E_NONE;
-        for (w = 0; w < 32; w++) all[w] |= lanes[w];
-    }
-    for (w = 0; w < (threads + 31) / 32; w++) come += all[w] ? 32 : 0;
-    if (come >= wanted) return PTX_E_NONE;
-    return ptx__fault(
-        k, PTX_E_DIVERGENT, i,
-        "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
-        (unsigned)which, (unsigned)wanted, come);
-}
-
-/* Raw text in which threads may end, and behind it what is for all of them. */
-static int ptx__raw_leaves(const char *text) {
-    const char *p;
-    for (p = text; *p; p++)
-        if ((strncmp(p, "ret;", 4) == 0 || strncmp(p, "exit;", 5) == 0)
-            && (p == text || strchr(" \t\n;{", p[-1])))
-            return 1;
-    return 0;
-}
-static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
-    uint32_t i = f->left, b = ptx__block_of(f, from);
-    f->left = from + 1;
-    if (i && ptx__block_of(f, i - 1) == b) return PTX_E_NONE; /* all behind it has been looked at */
-    memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
-    i = ptx__together_behind(k, f, from);
-    if (!i) return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
-                      "%s is for threads together, and some may have left by the text at %s: use ptx_guard "
-                      "with ptx_ret or ptx_exit, and not before this",
-                      ptx__form_of(k, &k->ins.at[i - 1])->row->name, k->ins.at[from].site);
-}
-
-/* For how many blocks tcgen05 is: what is asked for, or what it is else; 0 of what has it not. */
-static ptx_mods ptx__cta_group(const ptx__form *form) {
-    ptx_mods asked = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
-    return asked ? asked : form->row->dflt & PTX__CTA_GROUP & ~PTX__FAMILY;
-}
-
-static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t *pair,
-                                uint32_t *counted) {
-    const ptx__form *form = at->form;
-    const uint32_t i = at->i;
-    uint64_t number, size;
-    uint32_t blocks = ptx__blocks_of(k);
-    ptx_mods group = ptx__cta_group(form);
-    const char *letter;
-    if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL && ptx__raw_leaves(ptx__raw_text(k, at->ins))
-        && (ptx__parted(k, f, i) > PTX__CLASS_BLOCK || strchr(ptx__raw_text(k, at->ins), '@')))
-        return ptx__verify_raw_leaves(k, f, i);
-    if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
-        const uint32_t *rank = k->words.at + at->ins->words + 2;
-        if (PTX__IS_NUMBER(rank[-1])) rank += 2;
-        if (!blocks) blocks = k->max_rank;
-        if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
-            return ptx__fault(k, PTX_E_RANGE, i,
-                              "mapa leads to block %u of a cluster of %u: they are counted from 0",
-                              (unsigned)number, blocks);
-        blocks = k->function ? 0 : ptx__blocks_of(k);
-        for (f->rank = 1; f->rank <= blocks; f->rank++) {
-            uint32_t lanes[32];
-            int good = PTX__VALUE_STEPS;
-            number = ptx__value(k, f, rank, 0, &good);
-            if (good && number >= blocks
-                && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
-                && lanes[0] & 1)
-                return ptx__fault(
-                    k, PTX_E_RANGE, i,
-                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
-                    "division by that",
-                    f->rank - 1, (unsigned)number, blocks);
-        }
-        f->rank = 0;
-    }
-    if (at->effect == PTX__EFFECT_COPY && ptx__number_in(k, f, i, 'u', &number)
-        && (ptx__number_in(k, f, i, 'A', &size)
-            || ptx__number_in(k, f, i, 'B', &size))
-        && number > size)
-        return ptx__fault(k, PTX_E_RANGE, i,
-                          "cp.async of %u bytes is to take %u of them from memory: no more than there are",
-                          (unsigned)size, (unsigned)number);
-    letter = strpbrk(form->operands, "CFGMT") ? "CFGMT" : ""; /* most have none */
-    for (; *letter; letter++) { /* a number in a register, against the slot's limits */
-        const ptx__slot_limit *limit = ptx__slot_limits;
-        const uint32_t *w = strchr(form->operands, *letter) ? ptx__in_slot(k, i, *letter) : NULL;
-        if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
-        while (limit->letter != *letter) limit++;
-        if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
-            return ptx__fault(k, PTX_E_RANGE, i, "%s is given %lld where it takes %s",
-                              at->name, (long long)number, limit->what);
-    }
-    if (blocks && blocks < 16 && ptx__multicasts(form) && ptx__number_in(k, f, i, 'h', &number)
-        && (number & 0xffff) >> blocks)
-        return ptx__fault(k, PTX_E_RANGE, i,
-                          "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
-                          (unsigned)(number & 0xffff), blocks);
-    if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
-    if (group && at->says & PTX__SAYS(TCGEN05)) {
-        if (!*pair) *pair = i + 1;
-        if (group != ptx__cta_group(ptx__form_of(k, &k->ins.at[*pair - 1])))
-            return ptx__fault(k, PTX_E_MODIFIER, i,
-                              "tcgen05 for another number of blocks than at %s: all of a kernel say "
-                              "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
-                              k->ins.at[*pair - 1].site);
-    }
-    return PTX_E_NONE;
-}
-
-/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. about: they, and
-   how many behind them */
-static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t open) {
-    uint32_t j, word, from = 0, count = at->about[32];
-    while (at->report && open && at->ins->kind != PTX__I_COMMENT
-           && (word = ptx__next_register(k, at->ins, 1, &from)) != 0)
-        for (j = 0; j < count; j++)
-            if (open >> j & 1
-                && at->about[j] + 1 == f->def[ptx__slot(f, word)]) {
-                ptx__fault(k, PTX_E_ASYNC, at->i,
-                           "what the tcgen05.ld at %s loads may not have come yet: put "
-                           "PTX_TCGEN05_WAIT_LD between",
-                           k->ins.at[at->about[j]].site);
-                return 0;
-            }
-    if (at->op == PTX_TCGEN05_WAIT_LD || at->opaque) open = 0;
-    for (j = 0; j < count; j++)
-        if (at->about[j] == at->i) open |= 1u << j;
-    return open;
-}
-
-static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, s, i, pair = 0, loads[33], *count = loads + 32, counted = 0;
-    ptx__point at;
-    *count = f->left = 0;
-    if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
-    for (b = 0; b < f->blocks; b++)
-        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            if (!(ptx__form_of(k, &k->ins.at[i])->seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
-            if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
-            if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
-            if (at.says & PTX__SAYS(TCGEN05_LD) && *count < 32) loads[(*count)++] = i;
-        }
-    return *count ? ptx__follow(k, f, 0, ptx__tensor_loads_rule, PTX__BRANCHES, loads) : PTX_E_NONE;
-}
-
-/* -- directives -- */
-
-/* The immediate of the first operand. */
-static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
-    const uint32_t *w = &k->words.at[ins->words];
-    return ins->count && PTX__IS_INTEGER(w[0]) ? w[1] : 0;
-}
+/* -- verify: limits of a launch -- */
 
 /* Registers that a thread may have: 255, or what launch bounds leave of 65,536, in steps of 8. */
-static uint32_t ptx__register_cap(const ptx_kernel *k, uint32_t threads) {
-    uint32_t all = threads * (k->min_blocks ? k->min_blocks : 1u);
+static uint32_t ptx__register_cap(const ptx_kernel *k) {
+    uint32_t all = ptx__most_threads(k) * (k->min_blocks ? k->min_blocks : 1u);
+    if (k->max_registers) return k->max_registers;
     return all > 256 ? 65536u / all / 8u * 8u : 255u;
 }
 
-/* A block shares the registers that it began with: what its warpgroups ask for together is no more. Of each
-   warpgroup that which it asks for least counts, and only where it is known which of them come. */
-static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, uint32_t cap) {
-    uint32_t group[8], lanes[32], g, w, last = 0, sum = 0, all;
-    ptx__point at;
-    memset(group, 0, sizeof group);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        uint32_t n = ptx__first_immediate(k, at.ins);
-        if (at.op != PTX_SETMAXNREG_INC && at.op != PTX_SETMAXNREG_DEC) continue;
-        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes))
-            return PTX_E_NONE;
-        if (at.op == PTX_SETMAXNREG_INC) last = at.i;
-        for (g = 0; g < threads / 128; g++) {
-            for (w = 0, all = 0; w < 4; w++) all += lanes[4 * g + w] == 0xffffffffu;
-            if (all == 4 && (!group[g] || n < group[g])) group[g] = n;
+/* setmaxnreg is ignored where the registers at entry are not known; and ptxas refuses .dec to more registers
+   than the kernel ever has, and .inc to fewer. */
+static ptx_code ptx__check_setmaxnreg(ptx_kernel *k, ptx__graph *g) {
+    uint32_t most = ptx__register_cap(k), least = most, i, n, pass;
+    (void)g;
+    if (!(k->seen & PTX__SEEN_SETMAXNREG) || k->function) return PTX_E_NONE;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < k->ins.count; i++) {
+            const unsigned op = ptx__op_of(k, &k->ins.at[i]);
+            if (op != PTX_SETMAXNREG_INC && op != PTX_SETMAXNREG_DEC) continue;
+            n = k->words.at[k->ins.at[i].words + 1];
+            if (!k->max_registers && !(k->min_blocks && ptx__most_threads(k)))
+                return ptx__fault(k, PTX_E_REGISTER_CAP, i,
+                                  "%s is ignored where the registers at entry are not known: call "
+                                  "ptx_max_registers, or ptx_launch_bounds with a number of blocks",
+                                  ptx__mnemonic(k, &k->ins.at[i]));
+            if (pass == 0) {
+                if (op == PTX_SETMAXNREG_INC && n > most) most = n;
+                if (op == PTX_SETMAXNREG_DEC && n < least) least = n;
+            } else if (k->calls.count) /* what is called may change it */
+                return PTX_E_NONE;
+            else if (op == PTX_SETMAXNREG_DEC && n > most)
+                return ptx__fault(
+                    k, PTX_E_REGISTER_CAP, i,
+                    "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n,
+                    most);
+            else if (op == PTX_SETMAXNREG_INC && k->max_registers && n < least)
+                return ptx__fault(
+                    k, PTX_E_REGISTER_CAP, i,
+                    "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n,
+                    least);
         }
-    }
-    for (g = 0; g < threads / 128; g++) sum += 128 * (group[g] ? group[g] : cap);
-    if (sum <= cap * threads || !last) return PTX_E_NONE;
-    return ptx__fault(
-        k, PTX_E_REGISTER_CAP, last,
-        "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
-        "of %u): setmaxnreg.inc waits for ever; let others give up more by setmaxnreg.dec",
-        sum, cap * threads, threads, cap);
+    return PTX_E_NONE;
 }
 
-/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. And inc to fewer. */
-static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
-    const uint32_t cap = k->max_registers ? k->max_registers : ptx__register_cap(k, threads);
-    uint32_t most = cap, least, n;
-    ptx__point at;
-    if (k->calls.count) return PTX_E_NONE; /* what is called may change it */
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > most) most = n;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) > most)
-            return ptx__fault(
-                k, PTX_E_REGISTER_CAP, at.i,
-                "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
-    for (least = cap, at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) < least) least = n;
-    for (at.i = PTX__BEGIN; k->max_registers && ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) < least)
-            return ptx__fault(
-                k, PTX_E_REGISTER_CAP, at.i,
-                "setmaxnreg.inc to %u registers: a thread of this kernel never has less than %u", n, least);
-    return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
-}
-
-static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
+static ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048, blocks = 32;
     const char *wrong = NULL;
-    ptx__point at;
+    (void)g;
     if (k->function) return PTX_E_NONE;
     if (sm == 75) most = 1024;
     if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
@@ -12025,3317 +9012,180 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
     if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
-    if (k->need[0]) threads = ptx__threads_of(k);
+    threads = ptx__most_threads(k);
     if (k->min_blocks * threads > most || k->min_blocks > blocks)
         return ptx__fail(
             k, PTX_E_LAUNCH_LIMIT, k->site,
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads, %u blocks",
             k->min_blocks, threads, sm, most, blocks);
-    if (!(k->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
-    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_INC || at.op == PTX_SETMAXNREG_DEC)
-            return ptx__fault(
-                k, PTX_E_REGISTER_CAP, at.i,
-                "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
-                "or ptx_launch_bounds with a number of blocks",
-                at.name);
     return PTX_E_NONE;
 }
 
-/* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
-static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
-    uint32_t in = 0, out = 0, does = 0, blocks = ptx__blocks_of(k);
-    int committed = 0;
-    ptx__point at;
-    (void)f;
-    if (blocks > 8 && k->ins.count)
-        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
-                  "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
-                  "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
-                  blocks);
-    if (ptx__most_threads(k) * k->max_registers > 65536 && !(k->seen & PTX__SEEN_SETMAXNREG) && k->ins.count)
-        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
-                  "%u threads of up to %u registers are more than the 65536 of a multiprocessor: the launch "
-                  "fails where the assembler takes them",
-                  ptx__most_threads(k), k->max_registers);
-    if (k->max_rank > 8 && k->ins.count)
-        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
-                  "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
-                  "set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
-                  k->max_rank);
-    if (!(k->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
-        if (at.effect == PTX__EFFECT_BARRIER && at.says & PTX__SAYS(MBARRIER)) does |= 0x80000000u;
-        if (at.op == PTX_RAW && strstr(ptx__raw_text(k, at.ins), "_wait")) does |= 0x80000000u;
-        committed |= at.op == PTX_BULK_COMMIT_GROUP;
-        if (at.effect == PTX__EFFECT_BULK_IN && !in) in = at.i + 1;
-        if (at.effect == PTX__EFFECT_BULK_OUT && !out) out = at.i + 1;
+/* -- verify: register pressure --
+   Liveness of the registers that are read in another block than that of their definition: for each, back from
+   its reads along the predecessors up to its writes. */
+
+enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 }; /* LIVE_IN: read before it is written */
+
+typedef struct ptx__liveness {
+    ptx_kernel *k;
+    ptx__graph *g;
+    uint32_t *of_register, *in_block;       /* slot, block -> its last mention + 1 */
+    uint32_t *live_in, *live_out, *written; /* block -> the register for which that holds, as a number */
+    uint32_t *registers, *predicates;       /* block -> what is live at its end */
+    uint32_t *live;                         /* slot -> block + 1 in which it is live at this point */
+} ptx__liveness;
+
+/* What a register takes: 32-bit registers in the low half, predicates in the high half. */
+static uint64_t ptx__weight(uint32_t word) {
+    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2, 4, 1};
+    return weight[PTX__TAG(word)];
+}
+
+static void ptx__add_mention(ptx__liveness *l, uint32_t word, uint32_t b, uint32_t flag) {
+    ptx_module *m = l->k->m;
+    uint32_t *head = &l->of_register[ptx__slot(l->g, word)];
+    ptx__mention *x;
+    if (!*head || m->mentions.at[*head - 1].block != b) {
+        if (!PTX__ROOM_FOR_ONE(m, m->mentions)) return;
+        x = &m->mentions.at[m->mentions.count++];
+        x->block = b;
+        x->word = word;
+        x->flags = 0;
+        x->next_of_register = *head;
+        x->next_in_block = l->in_block[b];
+        *head = l->in_block[b] = (uint32_t)m->mentions.count;
     }
-    if (in && !k->function && !(does & 0x80000000u) && !(does >> PTX__EFFECT_CALL & 1))
-        ptx__note(k, PTX_ADVICE_UNWAITED, in - 1,
-                  "nothing in this kernel waits on an mbarrier for this copy; use ptx_mbarrier_try_wait in a "
-                  "loop before its bytes are read");
-    if (out && !k->function && does >> PTX__EFFECT_BULK_WAIT & 1 && !committed
-        && !(does >> PTX__EFFECT_CALL & 1))
-        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
-                  "this copy is in no group that could be waited for: PTX_BULK_COMMIT_GROUP is missing");
-    if (out && !k->function && !(does >> PTX__EFFECT_BULK_WAIT & 1))
-        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
-                  "nothing in this kernel waits for this copy; end with PTX_BULK_COMMIT_GROUP and "
-                  "PTX_BULK_WAIT_GROUP, or its source may go with the block");
+    x = &m->mentions.at[*head - 1];
+    if (flag != PTX__LIVE_IN || !(x->flags & PTX__WRITTEN)) x->flags |= flag;
 }
 
-/* -- the same threads --
-   Who has come into an if goes the same way wherever the same is asked again: f->chosen is the condition, as
-   a guard that is true where they go, 0: not asked. */
-static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
-    ptx__point x, y, from;
-    const uint32_t *w;
-    if (!ptx__made_by(k, f, PTX__PREDICATE(a), &x)
-        || !ptx__made_by(k, f, PTX__PREDICATE(b), &y))
-        return 0;
-    if (x.i == y.i) return 1;
-    if (x.form != y.form || x.ins->count != y.ins->count || x.ins->guard || y.ins->guard || x.op != PTX_SETP
-        || memcmp(x.w, y.w, (size_t)(x.end - x.w) * sizeof *x.w) != 0)
-        return 0;
-    for (w = x.w; w < x.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && !ptx__made_by(k, f, *w, &from)) return 0;
-    return 1;
-}
-static int ptx__goes_elsewhere(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t way) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-    if (!f->chosen || last->kind != PTX__I_BRANCH || !last->guard || !f->block[b].next[0]
-        || !f->block[b].next[1] || !ptx__same_condition(k, f, f->chosen, last->guard))
-        return 0;
-    return (PTX__TAG(f->chosen) == PTX__TAG(last->guard)) != (way == 1);
-}
-/* The condition of the if that block b stands in, if it is all of it; 0 else. */
-static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
-    const uint32_t from = f->block[b].idom;
-    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
-    uint32_t index = PTX__INDEX(last->guard);
-    if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || last->kind != PTX__I_BRANCH || !last->guard
-        || f->block[from].next[0] == f->block[from].next[1])
-        return 0;
-    if ((f->block[from].next[1] == b + 1) == (PTX__TAG(last->guard) == PTX__W_PRED))
-        return PTX__WORD(PTX__W_PRED, index);
-    return PTX__WORD(PTX__W_PRED_NOT, index);
-}
-
-/* -- ways --
-   From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
-   sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
-   */
-/* What is gone through beside the ways counts too, by what it takes: so much of the effort for each. */
-static void ptx__spend(ptx__flow *f, size_t of, uint32_t each) {
-    f->effort -= of / each < f->effort ? (uint32_t)(of / each) : f->effort;
-}
-static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                          const uint32_t *about) {
-    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
-    ptx__point at;
-    memset(seen, 0, f->blocks * sizeof *seen);
-    ptx__spend(f, f->blocks, 64);
-    for (;;) {
-        int found = 0;
-        for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
-            if (ptx__see(k, i, &at)) found = look(k, f, &at, about);
-        if (f->effort <= 1) return 0;
-        if (found == 2) return i;
-        if (!found && f->block[b].leaves) {
-            ptx__at_end(k, f->block[b].end - 1, &at);
-            if (look(k, f, &at, about) == 2) return f->block[b].end;
-        }
-        for (e = 0; e < 2 && !found; e++) {
-            uint32_t to = f->block[b].next[e];
-            if (!to || seen[to - 1] || ptx__goes_elsewhere(k, f, b, e)) continue;
-            seen[to - 1] = 1;
-            stack[depth++] = to - 1;
-        }
-        if (!depth) return 0;
-        b = stack[--depth];
-        i = f->block[b].first;
-    }
-}
-/* The same, and the advice where it is found: the text names the place from which it was sought. */
-PTX__APART static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                                          const uint32_t *about, ptx_advice_code code, const char *text) {
-    uint32_t found = ptx__seek(k, f, from, look, about);
-    if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
-}
-
-/* Whether a value is what a wait for the mbarrier gave, or is made of that, in a variable too. */
-static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *barrier,
-                         int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot, set;
-    ptx__point at;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
-    slot = ptx__slot(f, word);
-    set = f->sets[slot];
-    if (!barrier || !f->def[slot] || !ptx__see(k, f->def[slot] - 1, &at)) return 0;
-    if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
-    if (depth > 4 || (at.op != PTX_MOV && at.op != PTX_SETP && at.op != PTX_SELP)) return 0;
-    for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
-        w = ptx__given(k, ins, &end);
-        for (; ins->kind == PTX__I_PLAIN && w < end; w++)
-            if (PTX__IS_LONG(*w))
-                w += 2;
-            else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
-                return 1;
-        if (!set) return 0;
-        ins = &k->ins.at[k->m->sets.at[set - 1].instruction];
-    }
-}
-/* The same of a wait: that it is tried again and again by those who still wait does not part them, nor that
-   others have found the phase over in a wait before. */
-static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t root = PTX__ROOT(ptx__level_of(f, i));
-    if (root > i + 1) return 0;
-    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard
-        && ptx__tells_of(k, f, k->ins.at[root - 1].guard, ptx__in_slot(k, i, 'b'), 0))
-        return 0;
-    return ptx__parted(k, f, i);
-}
-/* Whether whole warps come to instruction i, with one and the same of that operand. */
-static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
-    const uint32_t *need = k->need;
-    if (k->function || need[0] * need[1] * need[2] == 1 || k->max_threads == 1) return 0;
-    if (ptx__parted(k, f, i) >= PTX__CLASS_LANE) return 0;
-    return PTX__TAG(*w) == PTX__W_SHARED
-           || (PTX__TAG(*w) < PTX__CLASSES && ptx__class_of(f, *w) < PTX__CLASS_LANE);
-}
-
-/* -- mbarriers and bulk copies -- */
-
-/* Whether two addresses may be of one mbarrier: those of a ring are, by what all of its stages have in
-   common. */
-static int ptx__alike(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x, const uint32_t *y) {
-    ptx__known v[2];
-    uint64_t step;
-    int budget[2] = {12, 12};
-    if (!x || !y) return 1;
-    v[0] = ptx__know(k, f, x, &budget[0]);
-    v[1] = ptx__know(k, f, y, &budget[1]);
-    if (!v[0].symbol || !v[1].symbol) return 1;
-    if (v[0].symbol != v[1].symbol) return 0;
-    step = v[0].step | v[1].step;
-    step &= 0 - step; /* what both are multiples of */
-    v[0].offset += (int32_t)x[1] - v[1].offset - (int32_t)y[1];
-    return !v[0].offset || (step && !((uint64_t)v[0].offset & (step - 1)));
-}
-
-/* Whether a thread from number `first` on touches some of the bytes at the address w. */
-static int ptx__reaches(const ptx_kernel *k, ptx__flow *f, const ptx__places *p, uint32_t first,
-                        const uint32_t *w, uint64_t bytes) {
-    int good = PTX__VALUE_STEPS;
-    uint32_t t;
-    int64_t to;
-    if (ptx__array_at(k, f, w) != p->array) return 0;
-    f->array = p->array;
-    to = (int32_t)ptx__value(k, f, w, 0, &good);
-    f->array = 0;
-    to += (int32_t)w[1];
-    for (t = first; t < p->threads && good; t++)
-        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] + (int64_t)p->bytes > to
-            && p->at[t] < to + (int64_t)bytes)
-            return 1;
-    return 0;
-}
-
-static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)f;
-    if (at->op == PTX_MBARRIER_INIT || at->opaque) return 1;
-    return at->op != PTX__AT_END && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
-}
-
-/* about: the instruction that undoes it */
-static int ptx__look_undone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC);
-}
-
-/* One that is made again. Where its address is, too, it is another. */
-static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx__point by;
-    if (at->opaque) return 1;
-    if (at->op == PTX_MBARRIER_INVAL && ptx__alike(k, f, ptx__in_slot(k, at->i, 'b'), about)) return 1;
-    if (PTX__TAG(about[0]) == PTX__W_32 && (!ptx__made_by(k, f, about[0], &by) || by.i == at->i)) return 1;
-    return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
-}
-
-/* A plain store into an mbarrier that is in use. */
-static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                                 const uint32_t *about) {
-    const ptx__places *p;
-    if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
-    if (at->op != PTX_ST || !ptx__shared_operand(k, at->ins)) return 0;
-    if (ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 2;
-    p = ptx__places_of(k, f, at->i);
-    return p->known && ptx__reaches(k, f, p, 0, about, 8) ? 2 : 0;
-}
-
-/* Behind the one thread's wait: a read by all of what the copy brings. about: the array, + 1 */
-static int ptx__look_read(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *x;
-    if (at->effect == PTX__EFFECT_BARRIER
-        && !(ptx__is_wait(at) && ptx__parted_before(k, f, at->i) == PTX__CLASS_LANE))
-        return 1;
-    if (at->opaque) return 1;
-    if (at->effect != PTX__EFFECT_READ || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK) return 0;
-    x = ptx__shared_operand(k, at->ins);
-    return x && ptx__array_at(k, f, x) == about[0] ? 2 : 0;
-}
-
-/* The bytes of bulk copies of one block of instructions, against what their mbarrier expects there. */
-static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, const ptx__point *expects) {
-    const uint32_t i = expects->i, b = expects->b, *barrier = ptx__in_slot(k, i, 'b');
-    uint64_t expected, bytes, all = 0;
-    int any = 0;
-    ptx__point at;
-    if (!barrier || !ptx__number_in(k, f, i, 'T', &expected)) return;
-    for (at.i = f->block[b].first - 1; ptx__next(k, &at) && at.i < f->block[b].end;) {
-        const uint32_t *w = ptx__in_slot(k, at.i, 'b');
-        if (at.opaque) return;
-        if (at.i != i && w && at.says & PTX__SAYS(TX)) return; /* several are expected */
-        if (at.effect != PTX__EFFECT_BULK_IN) continue;
-        if (!w) w = ptx__in_slot(k, at.i, 'r');
-        if (!ptx__same(w, barrier) || ptx__in_slot(k, at.i, 'h')) return; /* or multicast */
-        if (at.says & PTX__SAYS(TENSOR) || at.ins->guard != expects->ins->guard) return;
-        if (!ptx__number_in(k, f, at.i, 'C', &bytes)) return;
-        all += bytes;
-        any = 1;
-    }
-    if (any && all != expected)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "the mbarrier expects %llu bytes here and the bulk copies that follow bring %llu: the phase "
-            "ends too early, or never",
-            (unsigned long long)expected, (unsigned long long)all);
-}
-
-/* The mbarrier's address in instruction i: base and offset. */
-static const uint32_t *ptx__mbarrier_of(const ptx_kernel *k, uint32_t i) {
-    const uint32_t *w = ptx__in_slot(k, i, 'b');
-    return w ? w : ptx__in_slot(k, i, 'r');
-}
-
-/* Where a bulk copy puts what it brings. */
-static const uint32_t *ptx__bulk_target(const ptx_kernel *k, uint32_t i) {
-    const uint32_t *w = ptx__in_slot(k, i, 'k');
-    return w ? w : ptx__in_slot(k, i, 's');
-}
-
-/* Waits: what they find is asked for, the first phase is number 0, and those who read have waited. */
-static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, const ptx__point *wait, int used) {
-    const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
-    uint32_t copy = 0, array, other = 0;
-    uint64_t parity;
-    int odd = wait->says & PTX__SAYS(PARITY) && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
-    ptx__point at;
-    if (!used)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "what this wait finds is not used: it may come back before the phase is over; try again, in "
-            "a loop, until it is true");
-    if (!barrier || f->effort < k->ins.count) return;
-    if (!odd && ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
-    f->effort -= (uint32_t)k->ins.count;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        int copies = at.effect == PTX__EFFECT_BULK_IN;
-        if (!(copies || ptx__is_wait(&at)) || !ptx__same(ptx__mbarrier_of(k, at.i), barrier)) continue;
-        if (copies) copy = at.i + 1;
-        else if (!ptx__number_in(k, f, at.i, 'u', &parity) || !(parity & 1))
-            other = 1;
-    }
-    if (!copy) return;
-    if (odd && !other)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "the first phase of an mbarrier has parity 0: a wait for 1 is over at once, before the copy "
-            "at %s has come",
-            k->ins.at[copy - 1].site);
-    if (ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
-    array = ptx__array_at(k, f, ptx__bulk_target(k, copy - 1));
-    if (array)
-        ptx__seek_and_note(
-            k, f, i, ptx__look_read, &array, PTX_ADVICE_RACE,
-            "all threads read here what a bulk copy brings, and not all have waited for it: the wait at "
-            "%s is for some only; let all wait, or put a bar.sync behind it");
-}
-
-/* Whether a way leads from the block `from` to the block `to` that does not pass `past`, nor a wait before it
-   ends: who has not got what it waited for asks again there. */
-static int ptx__leads_to(const ptx_kernel *k, ptx__flow *f, uint32_t from, uint32_t to, uint32_t past) {
-    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b, i, way;
-    ptx__point at;
-    memset(seen, 0, f->blocks * sizeof *seen);
-    for (stack[depth++] = from; depth && f->effort > f->blocks;) {
-        b = stack[--depth];
-        if (b == to) return 1;
-        if (b == past || seen[b]) continue;
-        seen[b] = 1;
-        for (i = f->block[b].first; i < f->block[b].end; i++, f->effort--)
-            if (ptx__see(k, i, &at) && (ptx__is_wait(&at) || at.opaque)) break;
-        for (way = 0; i >= f->block[b].end && way < 2; way++)
-            if (f->block[b].next[way] && depth + 2 < f->blocks) stack[depth++] = f->block[b].next[way] - 1;
-    }
-    return 0;
-}
-
-/* A wait that is at the end of its block, and what comes where it found that the phase is not over: the same
-   as where it is, with no other wait, or the way out of the loop. */
-static void ptx__advise_retry(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t made = k->words.at[k->ins.at[i].words], b = ptx__block_of(f, i);
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-    uint32_t way[2], over;
-    if (PTX__TAG(made) != PTX__W_PRED || last->kind != PTX__I_BRANCH || !last->guard
-        || PTX__INDEX(last->guard) != PTX__INDEX(made) || !f->block[b].next[0] || !f->block[b].next[1])
-        return;
-    over = PTX__TAG(last->guard) == PTX__W_PRED; /* the way that is taken where the phase is over */
-    way[0] = f->block[b].next[!over] - 1;
-    way[1] = f->block[b].next[over] - 1;
-    if (way[0] == way[1]) return;
-    if (way[0] != b && way[0] != way[1] && f->post_idom[b] == way[1]
-        && ptx__leads_to(k, f, way[0], way[1], b))
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "this wait may come back before the phase is over, and then goes on all the same: try again, "
-            "in a loop, until it is true");
-    else if (way[0] != b && (way[1] == b || ptx__leads_to(k, f, way[1], b, way[0]))
-             && !ptx__leads_to(k, f, way[0], b, way[1]))
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "this loop is left where the wait says that the phase is not over, and goes on where it is: "
-            "ptx_while(k, ptx_inv(...)) tries again until it is");
-}
-
-/* An mbarrier's life: made by one thread, used, undone. */
-static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *barrier = ptx__in_slot(k, at->i, 'b');
-    if (!barrier) return;
-    f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
-    if (at->op == PTX_MBARRIER_INVAL) {
-        uint32_t undone = at->i;
-        ptx__point wait;
-        f->chosen = 0;
-        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
-            if (ptx__is_wait(&wait) && ptx__same(ptx__in_slot(k, wait.i, 'b'), barrier)
-                && ptx__parted_before(k, f, wait.i) <= PTX__CLASS_BLOCK
-                && ptx__parted(k, f, undone) > PTX__CLASS_BLOCK)
-                ptx__seek_and_note(k, f, wait.i, ptx__look_undone, &undone, PTX_ADVICE_RACE,
-                                   "others may still be waiting for this mbarrier, at %s: a barrier of the "
-                                   "block comes before it is undone");
-        f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
-        ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
-                           "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
-        f->chosen = 0;
-        return;
-    }
-    if (ptx__many_do(k, f, at->i, barrier))
-        ptx__note(k, PTX_ADVICE_RACE, at->i,
-                  "every thread that comes makes this mbarrier, while others may use it already: let one "
-                  "thread do it, and a barrier of the block follow");
-    ptx__seek_and_note(
-        k, f, at->i, ptx__look_made, barrier, PTX_ADVICE_ORDER,
-        "the mbarrier made at %s is in use, and to make it anew needs mbarrier.inval first; who "
-        "waits for its next phase needs neither");
-    f->chosen = 0;
-    ptx__seek_and_note(
-        k, f, at->i, ptx__look_overwritten, barrier, PTX_ADVICE_ORDER,
-        "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
-        "mbarrier.inval");
-}
-
-/* Mark the registers that are read. */
-static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    for (i = 0; i < registers; i++) f->wanted[i] = 0;
-    for (i = 0; i < k->ins.count; i++)
-        for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;)
-            f->wanted[ptx__slot(f, word)] = 1;
-}
-
-/* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
-   known: no arrival in a loop or from elsewhere. Of a block that is not declared, whether all that there can
-   be are too few. */
-static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    return at->i == about[0] && at->op != PTX__AT_END ? 2 : 0;
-}
-static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k;
-    if (at->op == PTX__AT_END) return 0;
-    return at->i == about[0] ? 2 : ptx__block_of(f, at->i) == about[1];
-}
-static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *made = ptx__in_slot(k, i, 'b'), *w, *before = NULL;
-    uint32_t t, lanes[32], threads = ptx__threads_of(k), about[2] = {0, UINT32_MAX};
-    uint64_t count, by, all = 0, most = 0;
-    int steps = PTX__ORIGIN_STEPS;
-    uint32_t last = UINT32_MAX; /* the block of the arrival before, if nothing is waited for in between */
-    uint64_t together = 0;
-    int declared = threads != 0, again = 0;
-    ptx__point at;
-    if (!declared) threads = k->max_threads ? k->max_threads : 1024;
-    if (!made || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
-    ptx__spend(f, k->ins.count, 8);
-    if (f->effort <= 8192) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__in_slot(k, at.i, 'b'), made))
-            about[1] = ptx__block_of(f, at.i);
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        uint64_t come = 0;
-        if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
-        if (ptx__is_wait(&at) || at.effect == PTX__EFFECT_BARRIER) last = UINT32_MAX;
-        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
-        w = ptx__mbarrier_of(k, at.i);
-        if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
-        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED /* ptx_mapa */
-            && !(at.op == PTX_TCGEN05_COMMIT && ptx__cta_group(at.form) == (PTX_CTA_GROUP_1 & ~PTX__FAMILY)))
-            return;
-        if (!ptx__alike(k, f, w, made)) continue;
-        if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
-        if (at.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__many_do(k, f, at.i, w)) return; /* told of as such */
-        if (strstr(at.name, "cp.async"))
-            by = strstr(at.name, "noinc") != NULL;
-        else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
-            by = 1;
-        else if (!ptx__number_in(k, f, at.i, 'M', &by))
-            return;
-        about[0] = at.i; /* again and again, and not once for each wait? */
-        again |= ptx__seek(k, f, at.i, ptx__look_around, about) != 0;
-        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
-        for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
-        all += come;
-        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : by;
-        together = last == ptx__block_of(f, at.i) && !at.ins->guard && ptx__same(before, w) ? together + come
-                                                                                            : come;
-        before = w;
-        last = at.ins->guard || PTX__TAG(w[0]) != PTX__W_32 || ptx__staged(k, f, w[0], 0, &steps)
-                   ? UINT32_MAX
-                   : ptx__block_of(f, at.i);
-        most = together > most ? together : most;
-    }
-    if (about[1] == UINT32_MAX || f->effort <= 8192) return;
-    if ((all >= count || (again && count < 32)) && most <= count) return;
-    ptx__note(k, PTX_ADVICE_ORDER, i,
-              "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
-              (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
-              all < count ? "who waits for it waits for ever" : "its phase is over before all have come");
-}
-
-/* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
-static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
-    const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
-    uint32_t again = UINT32_MAX;
-    uint64_t parity;
-    ptx__point at;
-    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, i, 'u', &parity)) return;
-    if (PTX__TAG(barrier[0]) == PTX__W_32) { /* an address that changes with the rounds is another mbarrier */
-        if (!ptx__made_by(k, f, barrier[0], &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return;
-    }
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.i == i) continue;
-        if (at.opaque || at.op == PTX_MBARRIER_INVAL) return;
-        if (!ptx__same(ptx__mbarrier_of(k, at.i), barrier)) continue;
-        if (ptx__is_wait(&at)) return;
-        if (at.effect == PTX__EFFECT_BULK_IN) again = at.i;
-    }
-    if (again == UINT32_MAX || !ptx__seek(k, f, i, ptx__look_for, &again)
-        || !ptx__seek(k, f, again, ptx__look_for, &i))
-        return;
-    ptx__note(
-        k, PTX_ADVICE_ORDER, i,
-        "from the second round on this waits for nothing: each phase of the mbarrier has the other parity, "
-        "and this is always %u; keep it in a variable and turn it with each phase",
-        (unsigned)(parity & 1));
-}
-
-static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b);
-/* Two waits by one and the same parity, the second behind the first, and copies for the next phase between.
-   */
-static void ptx__advise_stale(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, wait->i);
-    uint32_t before = UINT32_MAX;
-    uint64_t parity, other;
-    ptx__point at;
-    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, wait->i, 'u', &parity)
-        || f->effort <= 8192)
-        return;
-    ptx__spend(f, k->ins.count, 4);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < wait->i;) { /* the last before it */
-        if (at.opaque || at.op == PTX_MBARRIER_INIT) before = UINT32_MAX;
-        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))
-            before = ptx__same(ptx__mbarrier_of(k, at.i), barrier) && ptx__comes_first(f, at.i, wait->i)
-                         ? at.i
-                         : UINT32_MAX;
-    }
-    if (before == UINT32_MAX || !ptx__number_in(k, f, before, 'u', &other) || (other ^ parity) & 1
-        || ptx__seek(k, f, wait->i, ptx__look_for, &before))
-        return;
-    for (at.i = before; ptx__next(k, &at) && at.i < wait->i;)
-        if (at.effect == PTX__EFFECT_BULK_IN && ptx__same(ptx__mbarrier_of(k, at.i), barrier)
-            && ptx__comes_first(f, before, at.i)) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, wait->i,
-                "this waits by the parity of the phase before, which was over at %s, and not for the copy "
-                "at %s: each phase has the other",
-                k->ins.at[before].site, at.ins->site);
-            return;
-        }
-}
-/* An mbarrier at which threads arrive and that nobody waits for. */
-static void ptx__advise_unheard(ptx_kernel *k, ptx__flow *f, const ptx__point *arrival) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, arrival->i);
-    ptx__point at;
-    if (!barrier || k->function || f->effort <= 8192 || !ptx__array_at(k, f, barrier)
-        || !ptx__seek(k, f, arrival->i, ptx__look_for, &arrival->i)) /* once may be for another's sake */
-        return;
-    ptx__spend(f, k->ins.count, 4);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.opaque || at.op == PTX_MAPA || at.op == PTX_MBARRIER_PENDING_COUNT
-            || (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)))
-            return;
-    ptx__note(k, PTX_ADVICE_ORDER, arrival->i,
-              "threads arrive at this mbarrier, and nobody in this kernel waits for it");
-}
-
-/* What a bulk copy brings, over what others may still read. about: the read */
-static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    const uint32_t *w;
-    uint64_t bytes;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)
-        || at->says & PTX__SAYS(LONE_ARRIVAL))
-        return 1;
-    if (at->effect != PTX__EFFECT_BULK_IN || ptx__parted(k, f, at->i) != PTX__CLASS_LANE) return 0;
-    w = ptx__bulk_target(k, at->i);
-    if (!w || !ptx__number_in(k, f, at->i, 'C', &bytes)) return 0;
-    p = ptx__places_of(k, f, about[0]);
-    return p->known && ptx__reaches(k, f, p, 32, w, bytes) ? 2 : 0; /* another warp's */
-}
-
-/* What phases are made of, in the whole kernel. */
-typedef struct ptx__phases {
-    uint32_t arrays;   /* that mbarriers are made in, a bit each */
-    int all_known;     /* there are no others */
-    int expects;       /* somebody says how many bytes come */
-    uint32_t counted;  /* the first copy whose bytes count, + 1 */
-} ptx__phases;
-
-static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at, ptx__phases *p) {
-    const uint32_t i = at->i;
-    if (at->opaque) p->expects = 1, p->all_known = 0;
-    if (at->says & PTX__SAYS(TX) && !(at->says & PTX__SAYS(TX_BYTES))) p->expects = 1;
-    if (at->op == PTX_MBARRIER_INIT || at->op == PTX_MBARRIER_INVAL) ptx__advise_life(k, f, at);
-    if (at->op == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
-    if (at->effect == PTX__EFFECT_READ && k->seen >> PTX__EFFECT_BULK_IN & 1
-        && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known)
-        ptx__seek_and_note(k, f, i, ptx__look_bulk_in, &i, PTX_ADVICE_RACE,
-                           "another thread may still be reading, at %s, what this copy writes over: a "
-                           "barrier of the block, or an mbarrier that the readers arrive at, comes between");
-    if (at->says & PTX__SAYS(LONE_ARRIVAL)) ptx__advise_unheard(k, f, at);
-    if (ptx__is_wait(at)) {
-        uint32_t made = k->words.at[at->ins->words], array;
-        const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
-        ptx__point arrival, made_at;
-        if (state && PTX__TAG(*state) == PTX__W_64 && ptx__made_by(k, f, *state, &arrival)
-            && arrival.says & PTX__SAYS(ARRIVAL)) {
-            other = ptx__in_slot(k, arrival.i, 'b');
-            if (other && barrier && other[0] == barrier[0] && other[1] != barrier[1])
-                ptx__note(k, PTX_ADVICE_ORDER, i,
-                          "the state comes of an arrival at another mbarrier, at %s: it says nothing of this",
-                          arrival.ins->site);
-        }
-        ptx__advise_retry(k, f, i);
-        ptx__advise_same_parity(k, f, at);
-        ptx__advise_stale(k, f, at);
-        ptx__advise_wait(k, f, at,
-                         PTX__TAG(made) != PTX__W_PRED
-                             || f->wanted[ptx__slot(f, PTX__PREDICATE(made))]);
-        array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
-        for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
-            made =
-                made_at.op == PTX_MBARRIER_INIT && ptx__alike(k, f, ptx__in_slot(k, made_at.i, 'b'), barrier);
-        if (p->arrays && p->all_known && array && array < 32 && !made && !k->function)
-            ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
-    }
-    if (at->effect == PTX__EFFECT_BULK_IN) {
-        const uint32_t *to = ptx__bulk_target(k, i);
-        if (at->says & PTX__SAYS(TX_BYTES) && !p->counted) p->counted = i + 1;
-        if (to && !(at->says & PTX__SAYS(REDUCE)) && ptx__many_do(k, f, i, to))
-            ptx__note(
-                k, PTX_ADVICE_RACE, i,
-                "every thread that comes here begins this bulk copy, to one place: let one thread do "
-                "it (ptx_if on %%tid.x or ptx_elect)");
-    }
-}
-
-static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
-    ptx__phases p = {0, 1, 0, 0};
-    ptx__point at;
-    if (ptx__sm(k) < 80) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_MBARRIER_INIT) {
-            uint32_t array = ptx__array_at(k, f, ptx__in_slot(k, at.i, 'b'));
-            if (!array || array > 31) p.all_known = 0;
-            else
-                p.arrays |= 1u << array;
-        }
-    ptx__mark_used(k, f);
-    for (at.b = 0; at.b < f->blocks; at.b++) {
-        uint32_t i, bulk = 0;
-        if (!f->block[at.b].order) continue;
-        for (i = f->block[at.b].first; i < f->block[at.b].end; i++) {
-            if (!ptx__see(k, i, &at)) continue;
-            ptx__advise_phase(k, f, &at, &p);
-            bulk |= at.effect == PTX__EFFECT_BULK_IN;
-        }
-        for (i = f->block[at.b].first; bulk && i < f->block[at.b].end; i++)
-            if (ptx__see(k, i, &at) && at.says & PTX__SAYS(EXPECT_HERE)) ptx__advise_bytes(k, f, &at);
-    }
-    if (p.counted && !p.expects && !k->function)
-        ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
-                  "no mbarrier of this kernel expects the bytes of its bulk copies: use "
-                  "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
-}
-
-/* -- rounds --
-   What a wait is given in its first rounds: the kernel is gone through for a thread that comes to it, with
-   the numbers that are known, from the beginning on. Where a condition is not known, the way is taken that
-   the wait hangs on, or else that which stands first, and no variable is believed that is set there; a second
-   time the other; and of a wait it is believed that it is over. */
-#define PTX__ROUNDS 12
-typedef struct ptx__rounds {
-    uint32_t n, at[PTX__ROUNDS], parity[PTX__ROUNDS]; /* at: the array, index + 1, in the highest bits */
-} ptx__rounds;
-#define PTX__ARRAY_STEP 0x1000000u
-
-/* Whether instruction a has been done wherever b is reached. */
-static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b) {
-    uint32_t x = ptx__block_of(f, a), y = ptx__block_of(f, b);
-    return x == y ? a < b : ptx__dominates(f, x, y);
-}
-
-/* The number that an operand is now; `now` has two words for each register: it is known, and the number. */
-static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t *w, int *good) {
-    uint32_t tag = PTX__TAG(*w), word = *w;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
-    if (tag == PTX__W_SHARED) return PTX__ARRAY_STEP * (PTX__INDEX(word) + 1);
-    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) return *good = 0, 0u;
-    now += 2 * (ptx__slot(f, word));
-    if (!now[0]) *good = 0;
-    return tag == PTX__W_PRED_NOT ? !now[1] : now[1];
-}
-/* Do instruction i. sure: 0 in an arm that may not be the one */
-static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, uint32_t i, int sure) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w;
-    uint64_t v[3] = {0, 0, 0}, r = 0;
-    int good = ins->results == 1 && ptx__can_compute(form), guarded = 1;
-    uint32_t n = 0, slot;
-    if (ins->kind != PTX__I_PLAIN) return;
-    if (ins->guard && !ptx__now(f, now, &ins->guard, &guarded) && guarded) return;
-    for (w += ins->results; w < end && n < 3 && good; n++) {
-        v[n] = ptx__now(f, now, w, &good);
-        w = ptx__behind(w);
-    }
-    if (good) r = ptx__compute(form, PTX__TAG(*made), v, &good);
-    for (n = 0; n < ins->results; n++) {
-        if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
-        slot = ptx__slot(f, made[n]);
-        now[2 * slot] = good && guarded && (sure || !f->sets[slot]);
-        now[2 * slot + 1] = (uint32_t)r;
-    }
-}
-/* barrier: the address that is asked after; parity: NULL for none */
-static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *barrier,
-                      const uint32_t *parity, ptx__rounds *rounds) {
-    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
-    uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
-    int ok, good;
-    rounds->n = 0;
-    k->m->lists.count = 0;
-    PTX__ROOM(k->m, k->m->lists, 2 * (size_t)registers, ok);
-    if (!ok || !barrier) return;
-    now = k->m->lists.at;
-    memset(now, 0, 2 * (size_t)registers * sizeof *now);
-    memset(seen, 0, f->blocks * sizeof *seen);
-    for (;;) {
-        const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-        const uint32_t *next = f->block[b].next;
-        if (b == until) until = UINT32_MAX;
-        for (j = f->block[b].first; j < f->block[b].end; j++) {
-            if (f->effort-- <= 8192) return;
-            if (j == i) {
-                good = 1;
-                rounds->at[rounds->n] = (uint32_t)ptx__now(f, now, barrier, &good) + barrier[1];
-                rounds->parity[rounds->n] = parity ? (uint32_t)ptx__now(f, now, parity, &good) : 0;
-                if (!good || ++rounds->n == PTX__ROUNDS) return;
-                memset(seen, 0, f->blocks * sizeof *seen);
+static void ptx__find_mentions(ptx__liveness *l) {
+    const ptx_kernel *k = l->k;
+    const ptx__graph *g = l->g;
+    uint32_t pass, b, i, at, word;
+    for (pass = 0; pass < 2; pass++) /* which registers are to be mentioned; their mentions */
+        for (b = 0; b < g->blocks; b++)
+            for (i = g->block[b].first; g->block[b].order && i < g->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
+                    if (pass == 0)
+                        l->live[ptx__slot(g, word)] |= g->definition_block[ptx__slot(g, word)] != b;
+                    else if (l->live[ptx__slot(g, word)])
+                        ptx__add_mention(l, word, b, PTX__LIVE_IN);
+                for (at = 0; pass && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
+                    if (l->live[ptx__slot(g, word)])
+                        ptx__add_mention(l, word, b, ins->guard ? 0 : PTX__WRITTEN);
             }
-            ptx__do_now(k, f, now, j, until == UINT32_MAX);
-        }
-        if (!next[0] && !next[1]) return;
-        way = !next[0];
-        if (next[0] && next[1] && last->guard) {
-            uint32_t slot = ptx__slot(f, PTX__PREDICATE(last->guard));
-            ptx__point made;
-            good = 1;
-            way = (uint32_t)ptx__now(f, now, &last->guard, &good) != 0;
-            if (!good) {
-                for (way = 0; way < 2 && !ptx__dominates(f, next[way] - 1, home);) way++;
-                if (f->def[slot] && ptx__see(k, f->def[slot] - 1, &made) && ptx__is_wait(&made))
-                    way = PTX__TAG(last->guard) == PTX__W_PRED;
-                else if (way == 2) {
-                    way = seen[b];
-                    seen[b] = 1;
-                    if (until == UINT32_MAX) until = f->post_idom[b];
-                }
+}
+
+/* One register, whose first mention is head; id: a number of its own. */
+static void ptx__spread_liveness(ptx__liveness *l, uint32_t head, uint32_t id) {
+    ptx__mention *at = l->k->m->mentions.at;
+    const ptx__graph *g = l->g;
+    const uint64_t weight = ptx__weight(at[head - 1].word);
+    uint32_t x, j, depth = 0;
+    for (x = head; x; x = at[x - 1].next_of_register) {
+        if (at[x - 1].flags & PTX__WRITTEN) l->written[at[x - 1].block] = id;
+        if (at[x - 1].flags & PTX__LIVE_IN)
+            g->stack[depth++] = at[x - 1].block, l->live_in[at[x - 1].block] = id;
+    }
+    while (depth) {
+        const uint32_t b = g->stack[--depth];
+        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++) {
+            const uint32_t from = g->predecessor[j];
+            if (l->live_out[from] != id) {
+                l->live_out[from] = id;
+                l->registers[from] += (uint32_t)weight;
+                l->predicates[from] += (uint32_t)(weight >> 32);
             }
+            if (l->written[from] == id || l->live_in[from] == id) continue;
+            l->live_in[from] = id;
+            g->stack[depth++] = from;
         }
-        b = next[way] - 1;
+    }
+    for (x = head; x; x = at[x - 1].next_of_register)
+        if (l->live_out[at[x - 1].block] == id) at[x - 1].flags |= PTX__LIVE_OUT;
+}
+
+static void ptx__raise_peak(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
+    if ((uint32_t)live > peak->registers) {
+        peak->registers = (uint32_t)live;
+        peak->instruction = i;
+    }
+    if ((uint32_t)(live >> 32) > peak->predicates) peak->predicates = (uint32_t)(live >> 32);
+}
+
+/* Backwards through a block, from what is live at its end. */
+static void ptx__find_peak(ptx__liveness *l, uint32_t b, ptx_pressure_info *peak) {
+    const ptx_kernel *k = l->k;
+    const ptx__graph *g = l->g;
+    uint64_t now = l->registers[b] | (uint64_t)l->predicates[b] << 32;
+    uint32_t x, i, at, word;
+    for (x = l->in_block[b]; x; x = k->m->mentions.at[x - 1].next_in_block)
+        if (k->m->mentions.at[x - 1].flags & PTX__LIVE_OUT)
+            l->live[ptx__slot(g, k->m->mentions.at[x - 1].word)] = b + 1;
+    for (i = g->block[b].end; i-- > g->block[b].first;) {
+        const ptx__ins *ins = &k->ins.at[i];
+        uint64_t held = now;
+        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
+            uint32_t *live = &l->live[ptx__slot(g, word)];
+            if (*live != b + 1)
+                held += ptx__weight(word); /* made and never used */
+            else if (!ins->guard)
+                *live = 0, now -= ptx__weight(word);
+        }
+        ptx__raise_peak(peak, held, i);
+        for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
+            uint32_t *live = &l->live[ptx__slot(g, word)];
+            if (*live != b + 1) *live = b + 1, now += ptx__weight(word);
+        }
+        ptx__raise_peak(peak, now, i);
     }
 }
 
-static void ptx__play_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
-    const uint32_t *parity = ptx__in_slot(k, i, 'u');
-    rounds->n = 0;
-    if (parity) ptx__play(k, f, i, ptx__mbarrier_of(k, i), parity, rounds);
-}
-static int ptx__arrives(const ptx__point *at) {
-    return (at->says & PTX__SAYS(ARRIVE) && !ptx__is_bar(at)) || at->says & PTX__SAYS(TCGEN05_COMMIT);
-}
-/* The next arrival at the mbarrier of instruction i; or, with `all`, what else makes its phases. 0: there is
-   none */
-static int ptx__next_arrival(const ptx_kernel *k, ptx__flow *f, uint32_t i, int all, ptx__point *at) {
-    while (ptx__next(k, at)) {
-        if (at->opaque) return 1;
-        if ((ptx__arrives(at)
-             || (all
-                 && (at->effect == PTX__EFFECT_BULK_IN || at->op == PTX_MBARRIER_INVAL
-                     || at->op == PTX_MBARRIER_INIT)))
-            && ptx__alike(k, f, ptx__mbarrier_of(k, at->i), ptx__mbarrier_of(k, i)))
-            return 1;
-    }
-    return 0;
-}
-/* Whether phases of the mbarrier go on while the wait goes round: arrivals that come again, and none that a
-   round of the wait may do without. */
-static int ptx__goes_on(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t about[2], again = 0, over = k->words.at[k->ins.at[i].words];
-    ptx__point at;
-    if (PTX__TAG(over) == PTX__W_PRED) f->chosen = over; /* the way behind it, not that back to it */
-    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 1, &at);) {
-        if (at.opaque || at.op == PTX_MBARRIER_INVAL
-            || (at.op == PTX_MBARRIER_INIT && ptx__seek(k, f, i, ptx__look_for, &at.i)))
-            again = 2; /* made anew */
-        if (again > 1) break;
-        if (at.op == PTX_MBARRIER_INIT || !ptx__seek(k, f, at.i, ptx__look_for, &at.i)) continue;
-        again = 1;
-        about[0] = i;
-        for (about[1] = ptx__block_of(f, at.i);
-             about[1] && PTX__CLASS(f->level[about[1]]) > PTX__CLASS_BLOCK;)
-            about[1] = f->block[about[1]].idom;
-        if (ptx__seek(k, f, i, ptx__look_for, &at.i) && ptx__seek(k, f, i, ptx__look_around, about))
-            again = 2;
-    }
-    f->chosen = 0;
-    return again == 1;
-}
-/* Whether every arrival at the mbarrier of the first wait hangs on that wait, or on others that hang on
-   it. */
-static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uint32_t first, int depth) {
-    uint32_t any = 0;
-    ptx__rounds rounds;
-    ptx__point at, other;
-    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, wait, 0, &at); any = 1) {
-        int hangs = ptx__comes_first(f, first, at.i);
-        if (at.opaque) return 0;
-        for (other.i = PTX__BEGIN; !hangs && depth < 2 && ptx__next(k, &other);) {
-            if (!ptx__is_wait(&other) || !ptx__comes_first(f, other.i, at.i)) continue;
-            if (ptx__alike(k, f, ptx__mbarrier_of(k, other.i), ptx__mbarrier_of(k, wait))) continue;
-            ptx__play_wait(k, f, other.i, &rounds);
-            hangs = rounds.n && !rounds.parity[0] && ptx__waits_for_itself(k, f, other.i, first, depth + 1);
-        }
-        if (!hangs) return 0;
-    }
-    return (int)any;
-}
-
-/* An mbarrier of a ring that is waited for, and at which nobody ever arrives: others of the ring have it
-   all. */
-static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const ptx__rounds *waits) {
-    uint32_t n, m, met = 0;
-    ptx__rounds r;
-    ptx__point at;
-    ptx__spend(f, k->ins.count, 4);
-    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 0, &at);) {
-        if (at.opaque || !ptx__mbarrier_of(k, at.i)) return;
-        ptx__play(k, f, at.i, ptx__mbarrier_of(k, at.i), NULL, &r);
-        if (r.n < PTX__ROUNDS) return; /* not all is known */
-        for (n = 0; n < waits->n; n++)
-            for (m = 0; m < r.n; m++) met |= (uint32_t)(waits->at[n] == r.at[m]) << n;
-    }
-    for (n = 0; met && n < waits->n; n++)
-        if (!(met >> n & 1) && !waits->parity[n]) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, i,
-                "in round %u this waits for the mbarrier at byte %u of its array, and all arrive at others: "
-                "it waits for ever",
-                n, waits->at[n] % PTX__ARRAY_STEP);
-            return;
-        }
-}
-/* Whether that many bytes at a place of a round pass the end of their shared array, which has *has; -1: it is
-   in none, or in one whose size is not known. */
-static int ptx__passes_end(const ptx_kernel *k, uint32_t at, uint64_t bytes, const char **array,
-                           uint32_t *has) {
-    const uint32_t index = at / PTX__ARRAY_STEP;
-    const ptx__symbol *s;
-    if (!index || index > k->shared.count || !k->shared.at[index - 1].count) return -1;
-    s = &k->shared.at[index - 1];
-    *array = k->m->names.at + s->name;
-    *has = s->count * ptx_type_bytes((ptx_type)s->type);
-    return at % PTX__ARRAY_STEP + bytes > *has;
-}
-static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t n, m, out = 0, filled = 0, has;
-    int alone = 1; /* no other wait for that mbarrier */
-    const char *array;
-    ptx__rounds r;
-    ptx__point at;
-    ptx__play_wait(k, f, i, &r);
-    for (n = 0; n < r.n; n++)
-        if (r.parity[n] > 1) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, i,
-                "the parity of a phase is 0 or 1, and in round %u this is %u: take the lowest bit of the "
-                "count of phases",
-                n, r.parity[n]);
-            return;
-        }
-    for (n = 0; n < r.n; n++) {
-        const int past = ptx__passes_end(k, r.at[n], 8, &array, &has);
-        if (past < 0) return;
-        if (past)
-            out = out ? out : n + 1;
-        else if (out) {
-            ptx__note(
-                k, PTX_ADVICE_ORDER, i,
-                "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
-                "array",
-                out - 1, r.at[out - 1] % PTX__ARRAY_STEP, array, has);
-            return;
-        }
-    }
-    if (!r.n || out || k->function) return;
-    for (n = 1; n < r.n; n++) {
-        for (m = n; m-- > 0 && r.at[m] != r.at[n];) {
-        }
-        if (m > n || r.parity[m] != r.parity[n] || !ptx__goes_on(k, f, i)) continue;
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "rounds %u and %u wait for one mbarrier by the same parity, %u, and each phase has the other: "
-            "turn it whenever the ring begins anew",
-            m, n, r.parity[n]);
-        return;
-    }
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        int alike = ptx__alike(k, f, ptx__mbarrier_of(k, at.i), ptx__mbarrier_of(k, i));
-        if (at.opaque) return;
-        if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
-        if (alike && ptx__is_wait(&at) && at.i != i) alone = 0; /* it may have waited for the first there */
-    }
-    ptx__advise_lonely(k, f, i, &r);
-    if (r.parity[0] && filled && alone)
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
-                  "before the copy at %s has come",
-                  k->ins.at[filled - 1].site);
-    if (!r.parity[0] && ptx__waits_for_itself(k, f, i, i, 0))
-        ptx__note(
-            k, PTX_ADVICE_ORDER, i,
-            "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
-            "round has nothing to wait for, it asks for parity 1, the phase before the first");
-}
-/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each
-   other. */
-static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t n, m, out = 0, has;
-    const char *array;
-    uint64_t bytes;
-    ptx__rounds r;
-    if (!ptx__number_in(k, f, i, 'C', &bytes) || bytes > 0x100000) return;
-    ptx__play(k, f, i, ptx__bulk_target(k, i), NULL, &r);
-    for (n = 0; n < r.n; n++) {
-        const int past = ptx__passes_end(k, r.at[n], bytes, &array, &has);
-        if (past < 0) return;
-        if (past)
-            out = out ? out : n + 1;
-        else if (out) {
-            ptx__note(
-                k, PTX_ADVICE_BEYOND, i,
-                "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
-                "stages than the array",
-                out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
-                r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1, array, has);
-            return;
-        }
-        for (m = 0; m < n; m++) {
-            uint32_t apart = r.at[m] < r.at[n] ? r.at[n] - r.at[m] : r.at[m] - r.at[n];
-            if (!apart || apart >= bytes) continue;
-            ptx__note(
-                k, PTX_ADVICE_RACE, i,
-                "rounds %u and %u of this copy bring %u bytes to places %u bytes apart: the stages of a ring "
-                "are as far apart as they are long",
-                m, n, (uint32_t)bytes, apart);
-            return;
-        }
-    }
-}
-static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    if (ptx__sm(k) < 80) return;
-    for (at.i = PTX__BEGIN;
-         k->seen >> PTX__EFFECT_BULK_IN & 1 && f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
-        if (at.effect == PTX__EFFECT_BULK_IN && f->block[ptx__block_of(f, at.i)].order)
-            ptx__advise_places_of_copy(k, f, at.i);
-    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
-        if (ptx__is_wait(&at) && at.says & PTX__SAYS(PARITY) && f->block[ptx__block_of(f, at.i)].order)
-            ptx__advise_round(k, f, at.i);
-}
-
-/* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
-   is waited for. about: the array, + 1; the level of the stores */
-static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                              const uint32_t *about) {
-    const uint32_t *w;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
-    if (ptx__is_bar(at)) return 1;
-    if (at->effect != PTX__EFFECT_BULK_OUT) return 0;
-    w = ptx__in_slot(k, at->i, 's');
-    return w && ptx__array_at(k, f, w) == about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE ? 2 : 0;
-}
-static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    const uint32_t *w;
-    if (at->effect == PTX__EFFECT_BULK_WAIT || at->opaque) return 1;
-    if (at->effect != PTX__EFFECT_WRITE) return 0;
-    w = ptx__shared_operand(k, at->ins);
-    if (!w) return 0;
-    if (w[0] == about[0])
-        return (int32_t)w[1] >= (int32_t)about[1]
-                       && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
-                   ? 2
-                   : 0;
-    if (at->op != PTX_ST) return 0;
-    p = ptx__places_of(k, f, at->i);
-    return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
-}
-static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)f, (void)about;
-    if (at->op == PTX__AT_END) return 2;
-    if (at->opaque) return 1;
-    return at->effect == PTX__EFFECT_BULK_WAIT && !k->words.at[at->ins->words + 1];
-}
-
-/* Whether what few threads begin at instruction i, as few wait for on every way to the end: who begins under
-   a condition of its own waits under one as well, and that is taken to be the same. */
-static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t b, d, w, lanes[2][32];
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
-        if (!ptx__look_end(k, f, &at, NULL) || ptx__parted(k, f, at.i) != ptx__parted(k, f, i)) continue;
-        if (ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
-            && ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes[1])) {
-            for (w = 0; w < 32 && !(lanes[0][w] & ~lanes[1][w]);) w++;
-            if (w < 32) continue; /* one that has begun it does not come */
-        }
-        for (d = ptx__block_of(f, at.i); d && PTX__CLASS(f->level[d]) > PTX__CLASS_BLOCK;)
-            d = f->block[d].idom;
-        for (b = ptx__block_of(f, i); b < f->blocks && f->post_number[b]; b = f->post_idom[b])
-            if (b == d) return 1;
-    }
-    return 0;
-}
-
-/* Whether some wait stands between a copy and a store, for those who began the copy, it may be. */
-static int ptx__look_between(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    return at->i == about[0] ? 2 : at->i == about[1];
-}
-static int ptx__waits_between(const ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t store) {
-    uint32_t about[2];
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
-        about[0] = at.i, about[1] = store;
-        if (ptx__seek(k, f, copy, ptx__look_between, about) && ptx__seek(k, f, at.i, ptx__look_for, &store))
-            return 1;
-    }
-    return 0;
-}
-
-/* A load of what a bulk copy writes to global memory. about: where, by base and offset; the bytes */
-static int ptx__look_back(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *w;
-    int64_t apart;
-    (void)f;
-    if (at->opaque || at->op == PTX_BULK_WAIT_GROUP) return 1;
-    w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
-    if (!w || w[0] != about[0]) return 0;
-    apart = (int64_t)(int32_t)w[1] - (int32_t)about[1];
-    return apart >= 0 && apart < (int64_t)about[2] ? 2 : 0;
-}
-static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3], waits = 0, found;
-    ptx__point at;
-    if (!(k->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *w;
-        uint64_t bytes;
-        waits |= at.effect == PTX__EFFECT_BULK_WAIT;
-        if (at.effect == PTX__EFFECT_BULK_OUT) {
-            w = ptx__in_slot(k, at.i, 's');
-            if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
-            about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-            found = ptx__seek(k, f, at.i, ptx__look_source, about);
-            if (found && !ptx__waits_between(k, f, at.i, found - 1))
-                ptx__note(k, PTX_ADVICE_RACE, found - 1,
-                          "the bulk copy at %s may still be reading what is written here: "
-                          "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
-                          at.ins->site);
-        } else if ((at.op == PTX_ST || at.says & PTX__SAYS(STMATRIX))
-                   && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
-            about[0] = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
-            if (about[0])
-                ptx__seek_and_note(k, f, at.i, ptx__look_bulk_out, about, PTX_ADVICE_RACE,
-                                   "one thread copies from here what all have stored at %s, with no barrier "
-                                   "between: behind the stores each thread needs "
-                                   "PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
-        }
-    }
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w = at.effect == PTX__EFFECT_BULK_OUT ? ptx__in_slot(k, at.i, 'g') : NULL;
-        uint64_t bytes;
-        if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
-        about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-        ptx__seek_and_note(k, f, at.i, ptx__look_back, about, PTX_ADVICE_RACE,
-                           "the bulk copy at %s may not have written yet what is read here: "
-                           "PTX_BULK_WAIT_GROUP waits for that, "
-                           "PTX_BULK_WAIT_GROUP_READ only until its source has been read");
-    }
-    for (at.i = PTX__BEGIN; waits && !k->function && ptx__next(k, &at);)
-        if (at.effect == PTX__EFFECT_BULK_OUT && ptx__seek(k, f, at.i, ptx__look_end, about)
-            && !ptx__waited_alike(k, f, at.i)) {
-            ptx__note(k, PTX_ADVICE_UNWAITED, at.i,
-                      "this copy may be under way when the kernel ends: behind the last of them "
-                      "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP of 0 groups left");
-            break;
-        }
-}
-
-/* -- clusters --
-   Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
-   for each array written since the cluster last met; the highest: it has not met at all. */
-#define PTX__CLUSTER_NOT_MET 0x80000000u
-#define PTX__CLUSTER_FENCED 0x40000000u  /* since the last store, so that an arrival need not be .release */
-#define PTX__CLUSTER_RELAXED 0x20000000u /* arrived, and told nobody what was stored */
-/* Whether the address was made by mapa, sums counted in. */
-static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, word = w ? *w : 0;
-    ptx__point at;
-    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_32; depth++) {
-        if (!ptx__made_by(k, f, word, &at)) return 0;
-        if (at.op == PTX_MAPA) return 1;
-        if (at.op != PTX_ADD && at.op != PTX_MOV) return 0;
-        word = *at.w;
-    }
-    return 0;
-}
-/* Whether what instruction `load` reads here is where a store to another block's array may go: by the same
-   address, or by two that are known. */
-static int ptx__is_stored_far(const ptx_kernel *k, ptx__flow *f, uint32_t load, uint32_t array) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[load]), *y;
-    ptx__places *last = &k->m->places.at[PTX__PLACES];
-    const ptx__places *p;
-    uint32_t i, t, word;
-    int64_t from, to, low = INT64_MAX, high = INT64_MIN;
-    ptx__point at, mapa;
-    for (i = 0; i < k->ins.count && f->effort > 8192; i++, f->effort--) {
-        if (!ptx__see(k, i, &at) || !(at.form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) continue;
-        if (at.op != PTX_ST && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) continue;
-        y = ptx__shared_operand(k, at.ins);
-        if (!y || PTX__TAG(y[0]) != PTX__W_32 || ptx__array_at(k, f, y) != array) continue;
-        if (!ptx__made_by(k, f, y[0], &mapa) || mapa.op != PTX_MAPA) continue;
-        word = *mapa.w;
-        from = (int32_t)y[1];
-        to = from + ptx__access_bytes(k, at.ins);
-        if (word == x[0]) {
-            if (from < (int32_t)x[1] + (int64_t)ptx__access_bytes(k, &k->ins.at[load]) && (int32_t)x[1] < to)
-                return 1;
-            continue;
-        }
-        p = ptx__places_of(k, f, load);
-        if (!p->known || p->array != array) continue;
-        if (PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_SHARED) continue;
-        ptx__find_address(k, f, word, p, last);
-        if (!last->known) continue;
-        for (t = 0; t < p->threads; t++) {
-            if (last->at[t] + from < low) low = last->at[t] + from;
-            if (last->at[t] + to > high) high = last->at[t] + to;
-        }
-        last->bytes = 0;
-        for (t = 0; t < p->threads; t++)
-            if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] < high && p->at[t] + (int64_t)p->bytes > low)
-                return 1;
-        low = INT64_MAX, high = INT64_MIN;
-    }
-    return 0;
-}
-/* about: NULL, or any: then what others store in this block's arrays is sought, not what they load */
-static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    const uint32_t i = at->i;
-    const unsigned op = at->op;
-    uint32_t array;
-    int far;
-    if (at->opaque || ptx__is_wait(at)) return 0; /* or a barrier in memory, of whatever others do */
-    if (at->says & PTX__SAYS(CLUSTER_WAIT))
-        return states & PTX__CLUSTER_RELAXED ? states & ~(PTX__CLUSTER_NOT_MET | PTX__CLUSTER_RELAXED) : 0;
-    if (at->says & PTX__SAYS(CLUSTER_ARRIVE))
-        return at->form->asked & PTX_RELAXED & ~PTX__FAMILY && !(states & PTX__CLUSTER_FENCED)
-                   ? states | PTX__CLUSTER_RELAXED
-                   : states & ~PTX__CLUSTER_RELAXED;
-    if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
-    if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (((at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
-             && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
-            || (at->effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at->form))))
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
-                  "PTX_FENCE_MBARRIER_INIT all of the cluster must meet (ptx_cluster_arrive, "
-                  "ptx_cluster_wait)");
-    if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
-    array = ptx__array_at(k, f, ptx__shared_operand(k, at->ins));
-    far = (at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY) != 0;
-    if (array > 28) array = 0;
-    if (at->about) {
-        if (far) return op == PTX_LD || !array ? states : states | 1u << array;
-        if (at->report && op == PTX_LD && array && states >> array & 1 && ptx__is_stored_far(k, f, i, array))
-            ptx__note(
-                k, PTX_ADVICE_RACE, i,
-                "blocks of the cluster store in each other's memory, and another may be storing what is "
-                "read here: a barrier of the block does not reach it, put ptx_cluster_arrive and "
-                "ptx_cluster_wait between");
-        return states;
-    }
-    if (!far) {
-        if (op == PTX_LD) return states;
-        return (states & ~PTX__CLUSTER_FENCED) | (array ? 1u << array : 0u);
-    }
-    if (at->report && states & PTX__CLUSTER_NOT_MET)
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
-                  "ptx_cluster_wait) before the first use of each other's shared memory");
-    else if (at->report && op == PTX_LD && array && states >> array & 1)
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another block may be writing what is read here: a barrier of the block does not reach it, "
-                  "nor an arrival that is .relaxed; put ptx_cluster_arrive and ptx_cluster_wait between");
-    return states;
-}
-
-/* Whether a number is that of a block in the grid, or of a cluster, plus or minus a number: no rank; 2: how
-   many blocks the cluster has. */
-static int ptx__no_rank(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t depth, which, moved = 0;
-    ptx__point at;
-    for (depth = 0; depth < 8; depth++) {
-        if (PTX__TAG(word) == PTX__W_SPECIAL) {
-            which = PTX__INDEX(word);
-            if (which == PTX_CLUSTER_NCTARANK) return moved ? 0 : 2;
-            return (which >= PTX_CTAID_X && which <= PTX_CTAID_Z)
-                   || (which >= PTX_CLUSTERID_X && which <= PTX_CLUSTERID_Z);
-        }
-        if (!ptx__made_by(k, f, word, &at)) return 0;
-        if (at.op != PTX_MOV && at.op != PTX_ADD && at.op != PTX_SUB && at.op != PTX_XOR) return 0;
-        if (at.op != PTX_MOV && !PTX__IS_NUMBER(at.w[1])) return 0;
-        moved |= at.op != PTX_MOV;
-        word = *at.w;
-    }
-    return 0;
-}
-/* Whether no thread of the block with that rank comes to instruction i. */
-static int ptx__rank_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t rank) {
-    uint32_t lanes[32], w, any = 0;
-    f->rank = rank + 1;
-    any = !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_CLUSTER, lanes);
-    f->rank = 0;
-    for (w = 0; w < 32 && !any; w++) any = lanes[w];
-    return !any;
-}
-/* Blocks that a multicast brings bytes to, and that expect none; one that only a block of the grid begins. */
-static void ptx__advise_multicast(ptx_kernel *k, ptx__flow *f, const ptx__point *copy) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, copy->i);
-    uint32_t rank, b, expects, away = 0;
-    uint64_t mask;
-    ptx__point at, by;
-    if (!barrier) return;
-    for (rank = 0; rank < 16 && ptx__number_in(k, f, copy->i, 'h', &mask); rank++) {
-        if (!(mask >> rank & 1) || f->effort <= 8192) continue;
-        expects = 0;
-        ptx__spend(f, k->ins.count, 4);
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-            if (at.opaque
-                || (at.says & PTX__SAYS(EXPECT) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))) {
-                expects |= 1;
-                if (at.opaque || !ptx__rank_stays_away(k, f, at.i, rank)) expects |= 2;
-            }
-        if (expects == 1) away = rank + 1;
-    }
-    if (away)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, copy->i,
-            "these bytes come to block %u of the cluster too, and its mbarrier does not expect them: each "
-            "block that the mask names expects its own",
-            away - 1);
-    for (b = ptx__block_of(f, copy->i); b; b = f->block[b].idom) {
-        const uint32_t chosen = ptx__chosen_for(k, f, b);
-        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &by)
-            || by.op != PTX_SETP || ptx__no_rank(k, f, *by.w) != 1
-            || strncmp(k->m->chars.at + by.form->text, "setp.eq", 7) != 0)
-            continue;
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-            if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)
-                && !ptx__dominates(f, b, ptx__block_of(f, at.i)))
-                ptx__note(k, PTX_ADVICE_ORDER, copy->i,
-                          "one cluster's block alone begins this, by the condition at %s, and blocks of all "
-                          "clusters wait for it: %%cluster_ctarank is the number that each cluster has",
-                          k->ins.at[f->block[f->block[b].idom].end - 1].site);
-        return;
-    }
-}
-static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    if (ptx__sm(k) >= 90 && !k->function) {
-        uint32_t stores = 1, blocks = ptx__blocks_of(k);
-        ptx__point at;
-        ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
-        ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-            const uint32_t *rank = k->words.at + at.ins->words + 2;
-            int which = at.op == PTX_MAPA && at.ins->count == 3 ? ptx__no_rank(k, f, *rank) : 0;
-            uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
-                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), blocks)
-                                : PTX__ANY_NUMBER;
-            if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
-                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
-                          "mapa may lead to block %u of a cluster of %u: they are counted from 0",
-                          (uint32_t)most, blocks);
-            if (which)
-                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
-                          which == 2
-                              ? "mapa leads to a block that the cluster has not: they are counted from 0"
-                              : "mapa takes the rank of a block in its cluster, PTX_CLUSTER_CTARANK, and "
-                                "this is a number in the whole grid");
-            if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form))
-                ptx__advise_multicast(k, f, &at);
-            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC || at.op == PTX_BULK_S2S)
-                && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
-                && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
-                && ptx__array_at(k, f, ptx__in_slot(k, at.i, 'r')))
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, at.i,
-                    "the mbarrier is this block's and the bytes go to another: the mbarrier that counts "
-                    "them lies in the block where they go (ptx_mapa of both, with one rank)");
-        }
-    }
-}
-
-/* -- the fifth tensor core -- */
-
-/* A use of tensor memory before the stores to it are waited for. */
-static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f, (void)about;
-    if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
-    return at->says & (PTX__SAYS(TCGEN05_LD) | PTX__SAYS(TCGEN05_MMA)) ? 2 : 0;
-}
-static int ptx__look_commit(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f, (void)about;
-    return at->says & PTX__SAYS(TCGEN05_COMMIT) ? 2 : 0;
-}
-/* about: the op that is sought; one that ends the way, or whether a barrier of the block does */
-static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == about[0]) return 2;
-    return at->opaque || (about[1] && at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* A load of the sums of a product, before it is waited for. about: their address */
-static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
-    if (!(at->says & PTX__SAYS(TCGEN05_LD))) return 0;
-    return at->w[PTX__TAG(*at->w) == PTX__W_MEM] == about[0] ? 2 : 0;
-}
-static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = at->w;
-    const uint32_t threads = ptx__threads_of(k);
-    uint32_t about[2];
-    int waited = 0;
-    ptx__point wait;
-    if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
-        if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
-            ptx__note(
-                k, PTX_ADVICE_RACE, at->i,
-                "every warp that comes does this for itself: let one warp take the tensor memory and give "
-                "it back");
-    }
-    about[0] = PTX_TCGEN05_ALLOC, about[1] = 0;
-    if (at->op == PTX_TCGEN05_RELINQUISH)
-        ptx__seek_and_note(
-            k, f, at->i, ptx__look_op, about, PTX_ADVICE_ORDER,
-            "the block has said at %s that it takes no more tensor memory: that comes behind the "
-            "last of it");
-    about[0] = PTX_TCGEN05_DEALLOC, about[1] = 1;
-    if (at->says & PTX__SAYS(TCGEN05_LD) && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
-        ptx__seek_and_note(
-            k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
-            "other warps may still be loading, at %s, from what is given back here: a barrier of "
-            "the block comes between");
-    if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
-    ptx__spend(f, k->ins.count, 4);
-    for (wait.i = PTX__BEGIN, about[1] = 0; !waited && ptx__next(k, &wait);) /* by whomever: then they met */
-        waited = ptx__is_wait(&wait) && ptx__seek(k, f, wait.i, ptx__look_op, about);
-    if (!waited)
-        ptx__seek_and_note(k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
-                           "the product at %s may still be under way where its tensor memory is given back: "
-                           "PTX_TCGEN05_COMMIT to "
-                           "an mbarrier, and a wait for that, come before");
-    about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
-    ptx__seek_and_note(
-        k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
-        "what the product at %s makes may not be there yet: PTX_TCGEN05_COMMIT to an mbarrier, and "
-        "a wait for that, come between");
-}
-/* The warps that come to instruction i, a bit each; all of them where that is not known. */
-static uint32_t ptx__warps_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t lanes[32], w, warps = 0;
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
-        return UINT32_MAX;
-    for (w = 0; w < 32; w++) warps |= (uint32_t)(lanes[w] != 0) << w;
-    return warps;
-}
-/* The block that instruction i stands in, as far as all threads of the block go the same way. */
-static uint32_t ptx__for_all(const ptx__flow *f, uint32_t i) {
-    uint32_t b = ptx__block_of(f, i);
-    while (b && PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) b = f->block[b].idom;
-    return b;
-}
-/* An end of the kernel, on a way that passes no place where it is given back. about: a bit of each such
-   block is set, from the second word on, and how many there are */
-static int ptx__look_kept(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    uint32_t n;
-    (void)k;
-    if (at->op == PTX__AT_END) return 2;
-    for (n = 1; n <= about[0]; n++)
-        if (ptx__block_of(f, at->i) == about[n]) return 1;
-    return 0;
-}
-/* Whether any lane that comes to the one comes to the other, as far as is known. */
-static int ptx__come_to_both(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    uint32_t lanes[2][32], w;
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
-        || !ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes[1]))
-        return 1;
-    for (w = 0; w < 32; w++)
-        if (lanes[0][w] & lanes[1][w]) return 1;
-    return 0;
-}
-/* The predicate of a product that says whether it adds to what is there: -1 where that is not known. */
-static int ptx__adds(const ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w;
-    int good = PTX__VALUE_STEPS;
-    uint64_t v;
-    for (w = at->w; w < at->end; w = ptx__behind(w)) {
-        if (PTX__TAG(*w) != PTX__W_PRED && PTX__TAG(*w) != PTX__W_PRED_NOT) continue;
-        v = ptx__value(k, f, w, 0, &good);
-        return good ? v != 0 : -1;
-    }
-    return -1;
-}
-/* Tensor memory on ways, and who does what with it. */
-static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[9], adds = 0, product = 0, commits, told;
-    ptx__point at, other;
-    about[0] = 0;
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
-        if (about[0] < 8) about[++about[0]] = ptx__for_all(f, at.i);
-    for (at.i = PTX__BEGIN;
-         about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
-        if (!ptx__seek(k, f, at.i, ptx__look_for, &at.i))
-            f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
-        if (ptx__seek(k, f, at.i, ptx__look_kept, about))
-            ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "on some way from here to an end of the kernel this tensor memory is not given back: "
-                      "PTX_TCGEN05_DEALLOC comes on each");
-        f->chosen = 0;
-        ptx__spend(f, k->ins.count, 4);
-        for (other.i = PTX__BEGIN;
-             f->effort > 8192 && ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
-            if (!(ptx__warps_of(k, f, at.i) & ptx__warps_of(k, f, other.i)))
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, other.i,
-                    "another warp has taken this tensor memory, at %s: the warp that takes it gives it back",
-                    at.ins->site);
-    }
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.says & PTX__SAYS(TCGEN05_ST) || strncmp(at.name, "tcgen05.cp", 10) == 0) adds = 2;
-        if (!(at.says & PTX__SAYS(TCGEN05_MMA))) continue;
-        if (!product && !adds && ptx__adds(k, f, &at) == 1) product = at.i + 1;
-        adds |= ptx__adds(k, f, &at) != 1 ? 2u : 0u;
-        commits = told = 0;
-        ptx__spend(f, k->ins.count, 4);
-        for (other.i = PTX__BEGIN; ptx__next(k, &other);) {
-            if (other.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__seek(k, f, at.i, ptx__look_for, &other.i)) {
-                commits = other.i + 1;
-                told |= (uint32_t)ptx__come_to_both(k, f, at.i, other.i);
-            }
-        }
-        if (commits && !told)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, commits - 1,
-                "this tells of the products that its own thread began, and those at %s another did: one and "
-                "the same thread begins and commits them",
-                at.ins->site);
-    }
-    if (product && !(adds & 2))
-        ptx__note(k, PTX_ADVICE_UNWRITTEN, product - 1,
-                  "all products add to what is in tensor memory, and nothing was put there: the first of "
-                  "them is not "
-                  "to add, by a predicate that is false");
-}
-/* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
-   */
-static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
-    uint32_t taken = 0, given = 0, takes = 0, gives = 0, product = 0, committed = 0;
-    uint64_t columns, much = 0, back = 0;
-    int known = 1;
-    ptx__point at;
-    if (k->function || !(k->seen & PTX__SEEN_FURTHER)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.opaque) return;
-        ptx__advise_tensor_order(k, f, &at);
-        if (at.says & PTX__SAYS(TCGEN05_MMA)) {
-            product = at.i + 1;
-            if (ptx__seek(k, f, at.i, ptx__look_commit, NULL)) committed = 1;
-        }
-        if (at.says & (PTX__SAYS(TCGEN05_MMA) | PTX__SAYS(TCGEN05_C))
-            && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1 && ptx__threads_of(k) != 1)
-            ptx__note(k, PTX_ADVICE_RACE, at.i,
-                      "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
-                      "ptx_elect)");
-        if (at.says & PTX__SAYS(TCGEN05_ST))
-            ptx__seek_and_note(k, f, at.i, ptx__look_tensor, NULL, PTX_ADVICE_ORDER,
-                               "what the tcgen05.st at %s stores may not be there yet: put "
-                               "PTX_TCGEN05_WAIT_ST between");
-        if (at.op != PTX_TCGEN05_ALLOC && at.op != PTX_TCGEN05_DEALLOC) continue;
-        if (!ptx__number_in(k, f, at.i, 'I', &columns)) known = 0;
-        if (at.op == PTX_TCGEN05_ALLOC) taken = at.i + 1, takes++, much += columns;
-        else
-            given = at.i + 1, gives++, back += columns;
-    }
-    if (taken | product) ptx__advise_tensor_ways(k, f);
-    if (product && !committed)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, product - 1,
-            "nobody can wait for this product: PTX_TCGEN05_COMMIT makes an mbarrier tell when it is done");
-    if (taken && !given)
-        ptx__note(k, PTX_ADVICE_ORDER, taken - 1,
-                  "this tensor memory is never given back: PTX_TCGEN05_DEALLOC it before the kernel ends, or "
-                  "the next block waits for it for ever");
-    else if (known && takes == gives && much != back)
-        ptx__note(k, PTX_ADVICE_ORDER, given - 1,
-                  "%llu columns of tensor memory are given back and %llu were taken, at %s",
-                  (unsigned long long)back, (unsigned long long)much, k->ins.at[taken - 1].site);
-}
-
-/* -- what changes nothing -- */
-
-/* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
-static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made) {
-    const uint32_t *w = made->w;
-    uint32_t most = UINT32_MAX;
-    ptx__point of;
-    const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
-    const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
-    if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
-        const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
-        if (special == PTX_LANEID) return 31;
-        if (special <= PTX_TID_Z && k->need[0]) return k->need[axis] > 1 ? k->need[axis] - 1 : UINT32_MAX;
-        if (special == PTX_TID_X && k->max_threads > 1) return k->max_threads - 1;
-        return special > PTX_TID_Z ? UINT32_MAX : axis == 2 ? 63u : 1023u;
-    }
-    if (op == PTX_LD || op == PTX_CVT) return read == PTX_U8 ? 255u : read == PTX_U16 ? 65535u : UINT32_MAX;
-    if (op == PTX_POPC || op == PTX_CLZ) return ptx__fact(type)->bits;
-    if (made->ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
-        || (!w[2] && op != PTX_AND))
-        return UINT32_MAX;
-    if (op == PTX_AND) return w[2];
-    if (ptx__fact(type)->kind == 's') return UINT32_MAX;
-    if (op == PTX_SHR && w[2] < 32) { /* of what is left by a mask, too */
-        if (ptx__made_by(k, f, w[0], &of) && of.op != PTX_SHR) most = ptx__at_most(k, f, &of);
-        return most >> w[2];
-    }
-    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : UINT32_MAX;
-}
-
-/* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
- */
-static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
-    unsigned type = (unsigned)(form->key >> 16 & 0xff);
-    char kind = ptx__fact(type)->kind;
-    uint64_t number = 0, ones, highest;
-    uint32_t most;
-    ptx__point made;
-    const int strict = strchr("nlg", how[0]) && how[1] == (*how == 'n' ? 'e' : 't'); /* not where equal */
-    if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1]
-        && PTX__TAG(w[0]) < PTX__CLASSES) { /* with itself: of floats, ne asks for two numbers too */
-        if (strchr("usb", kind)) return strict ? 1 : 2;
-        return strict && how[2] == '.' ? 1 : how[2] == 'u' && !strict ? 2 : 0;
-    }
-    if (form->operands[2] || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
-    if (ins->count == ins->results + 2u && kind == 'u' && ptx__number(k, f, w + 1, &number) && !number)
-        return how[0] == 'l' && how[1] == 't' ? 1 : 0; /* 0 in a register */
-    if (ins->count != ins->results + 4u || !PTX__IS_NUMBER(w[1])) return 0;
-    number = w[2] | (uint64_t)w[3] << 32;
-    if ((PTX__TAG(w[1]) == PTX__W_F32 && (number & 0x7fffffff) > 0x7f800000)
-        || (PTX__TAG(w[1]) == PTX__W_F64 && (number & INT64_MAX) > (uint64_t)0x7ff << 52))
-        return how[2] == 'u' || how[2] == 'n' ? 2 : 1; /* "nan", "equ" ...; ordered ones ask for numbers */
-    if ((kind != 'u' && kind != 's') || !PTX__IS_INTEGER(w[1])) return 0;
-    ones = UINT64_MAX >> (64 - ptx__fact(type)->bits);
-    highest = kind == 's' ? ones >> 1 : ones;
-    if (((number ^ highest) & ones) == ones || (kind == 'u' && !number)) /* the lowest that there is */
-        return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
-    if ((number & ones) == highest)
-        return how[0] == 'g' && how[1] == 't' ? 1 : how[0] == 'l' && how[1] == 'e' ? 2 : 0;
-    if (kind == 's') {
-        if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-        most = ptx__at_most(k, f, &made);
-        if (most > INT32_MAX) return 0; /* else it is not negative */
-        if ((int32_t)number < 0) return strchr("el", how[0]) ? 1 : 0;
-        if (!(uint32_t)number) return how[0] == 'l' && how[1] == 't' ? 1 : 0;
-    }
-    if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-    most = ptx__at_most(k, f, &made);
-    if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
-    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
-}
-
-/* Whether a thread may end in the block: by what is no branch. */
-static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
-    uint32_t i;
-    ptx__point at;
-    for (i = f->block[b].first; i < f->block[b].end; i++)
-        if (k->ins.at[i].kind == PTX__I_LEAVE || (ptx__see(k, i, &at) && (at.opaque || at.op == PTX_TRAP)))
-            return 1;
-    return 0;
-}
-/* A variable of 32 bits that begins with a number, v[0], and is set in one place, to what one operation
-   makes of itself and a number, v[1]: whether it is one, and `by`, the operation. */
-static int ptx__counter(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint64_t *v, ptx__point *by) {
-    const uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
-    const ptx__set *set;
-    ptx__point at;
-    if (PTX__TAG(word) != PTX__W_32 || !f->sets[slot] || !ptx__see(k, f->def[slot] - 1, &at)
-        || at.op != PTX_MOV || !ptx__number(k, f, at.w, &v[0]))
-        return 0;
-    set = &k->m->sets.at[f->sets[slot] - 1];
-    if (set->next || !ptx__see(k, set->instruction, &at) || at.op != PTX_MOV || !ptx__made_by(k, f, *at.w, by)
-        || by->ins->guard || by->w + 1 >= by->end || PTX__TAG(*by->w) != PTX__W_32
-        || ptx__copied(k, f, *by->w) != word)
-        return 0;
-    return ptx__behind(by->w + 1) == by->end && ptx__number(k, f, by->w + 1, &v[1]);
-}
-/* Whether it never changes: 0 that is shifted, what 0 is added to. */
-static int ptx__stays(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint64_t v[3] = {0, 0, 0};
-    ptx__point by;
-    int good = 1;
-    if (!ptx__counter(k, f, word, v, &by) || !ptx__can_compute(by.form)) return 0;
-    return ((ptx__compute(by.form, PTX__W_32, v, &good) ^ v[0]) & UINT32_MAX) == 0 && good;
-}
-/* The one way out of a loop is where a counter equals a number, and its steps pass by that. */
-static void ptx__advise_passed_by(ptx_kernel *k, ptx__flow *f, uint32_t branch) {
-    uint64_t v[3] = {0, 0, 0}, limit;
-    const char *how;
-    uint32_t step, far;
-    ptx__point at, by;
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[branch].guard)), &at)
-        || at.op != PTX_SETP || at.form->operands[2] || at.w + 1 >= at.end
-        || !ptx__number(k, f, at.w + 1, &limit))
-        return;
-    how = k->m->chars.at + at.form->text + 5; /* behind "setp." */
-    if ((strncmp(how, "eq.", 3) && strncmp(how, "ne.", 3))
-        || !ptx__counter(k, f, ptx__copied(k, f, *at.w), v, &by) || (by.op != PTX_ADD && by.op != PTX_SUB))
-        return;
-    step = (uint32_t)v[1];
-    if (by.op == PTX_SUB) step = 0 - step;
-    far = (uint32_t)(limit - v[0]);
-    if (step >> 31) step = 0 - step, far = 0 - far;
-    if (step && far % step)
-        ptx__note(k, PTX_ADVICE_IDLE, branch,
-                  "the loop ends where its counter is %u, and from %u on in steps of %u it passes by that: "
-                  "compare by PTX_LT or PTX_GT",
-                  (uint32_t)limit, (uint32_t)v[0], step);
-}
-/* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
-static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
-                          uint32_t mark, int depth) {
-    ptx__point at;
-    const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) == PTX__W_SPECIAL)
-        return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
-               && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
-    if (depth < 9 && PTX__TAG(word) == PTX__W_32 && f->sets[ptx__slot(f, word)])
-        return ptx__stays(k, f, word);
-    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
-    if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
-    if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && !ptx__invariant(k, f, *w, inside, mark, depth + 1)) return 0;
+static int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
+    ptx_module *m = k->m;
+    ptx__liveness l;
+    uint32_t *s, i;
+    int ok;
+    m->mentions.count = m->spread.count = 0;
+    PTX__ROOM(m, m->spread, 6 * (size_t)g->blocks + 2 * (size_t)g->registers, ok);
+    if (!ok) return 0;
+    s = m->spread.at;
+    memset(s, 0, (6 * (size_t)g->blocks + 2 * (size_t)g->registers) * sizeof *s);
+    l.k = k;
+    l.g = g;
+    l.of_register = s, s += g->registers;
+    l.live = s, s += g->registers;
+    l.in_block = s, s += g->blocks;
+    l.live_in = s, s += g->blocks;
+    l.live_out = s, s += g->blocks;
+    l.written = s, s += g->blocks;
+    l.registers = s, s += g->blocks;
+    l.predicates = s;
+    ptx__find_mentions(&l);
+    if (m->error.code) return 0;
+    for (i = 0; i < g->registers; i++)
+        if (l.of_register[i]) ptx__spread_liveness(&l, l.of_register[i], i + 1);
+    memset(l.live, 0, g->registers * sizeof *l.live);
+    memset(peak, 0, sizeof *peak);
+    for (i = 0; i < g->blocks; i++)
+        if (g->block[i].order) ptx__find_peak(&l, i, peak);
+    peak->site = k->ins.at[peak->instruction].site;
     return 1;
 }
 
-/* A loop whose every way out hangs on what no round changes: it ends in the first, or never. */
-static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
-    uint32_t head, b, j, e, n, *inside = f->walk[0], *list = f->walk[1];
-    memset(inside, 0, f->blocks * sizeof *inside);
-    for (head = 0; head < f->blocks && f->effort > 8192; head++) {
-        uint32_t out = 0, last = 0, count = 0;
-        int changes = 0;
-        for (j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) { /* those that jump back */
-            b = f->pred[j];
-            if (f->block[b].order < f->block[head].order || !f->block[head].order) continue;
-            if (!count) inside[list[count++] = head] = head + 1;
-            if (inside[b] != head + 1) inside[list[count++] = b] = head + 1;
-        }
-        for (n = 1; n < count; n++) /* and what leads to them */
-            for (j = f->pred_head[list[n]]; j < f->pred_head[list[n] + 1]; j++)
-                if (inside[b = f->pred[j]] != head + 1 && f->block[b].order)
-                    inside[list[count++] = b] = head + 1;
-        f->effort -= count < f->effort ? count : f->effort;
-        for (n = 0; n < count && changes < 2; n++) {
-            b = list[n];
-            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 2;
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e], end = f->block[b].end - 1;
-                if (!to || inside[to - 1] == head + 1) continue;
-                out++;
-                if (end > last) last = end;
-                if (!k->ins.at[end].guard
-                    || !ptx__invariant(k, f, PTX__PREDICATE(k->ins.at[end].guard), inside,
-                                       head + 1, 0))
-                    changes |= 1;
-            }
-        }
-        if (out == 1 && changes == 1 && k->ins.at[last].guard) ptx__advise_passed_by(k, f, last);
-        if (out && !changes)
-            ptx__note(
-                k, PTX_ADVICE_IDLE, last,
-                "no round of this loop changes the condition here: it ends in the first round or never; "
-                "what changes is a ptx_var, read by ptx_get in the round");
-    }
-}
+/* -- verify: the list of checks -- */
 
-/* What a loop that waits does besides. */
-static int ptx__idles(const ptx__point *at) {
-    return at->op == PTX_SETP || at->op == PTX_MOV || at->op == PTX_NANOSLEEP || at->op == PTX_ADD;
-}
-/* A load that nobody told that others write, in a loop that only what it brings can end. */
-static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
-    const uint32_t *w = k->words.at + k->ins.at[i].words, *x;
-    uint32_t j, way, to, steps, address;
-    ptx__point at;
-    j = k->ins.at[i].results;
-    if (last->kind != PTX__I_BRANCH || !last->guard || !j || k->ins.at[i].count < j + 3u) return 0;
-    w += PTX__TAG(*w) == PTX__W_VECTOR;
-    for (x = w; x < k->words.at + k->ins.at[i].words + k->ins.at[i].count && PTX__TAG(*x) != PTX__W_MEM;) x++;
-    if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
-    address = x[1];
-    made = &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
-    if (ptx__form_of(k, made)->row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
-        return 0;
-    if (k->words.at[made->words + made->results] != w[0]
-        && k->words.at[made->words + made->count - 1] != w[0])
-        return 0;
-    for (way = 0; way < 2; way++) {
-        to = f->block[b].next[way];
-        for (steps = 0; to && to - 1 != b && steps < 8; steps++) {
-            const ptx__block *block = &f->block[to - 1];
-            for (j = block->first; j < block->end; j++)
-                if ((ptx__see(k, j, &at) && !ptx__idles(&at)) || k->ins.at[j].guard) break;
-            if (j < block->end) break;
-            to = block->next[0] ? block->next[0] : block->next[1];
-        }
-        if (to && to - 1 == b) break;
-    }
-    if (way == 2 || !ptx__made_by(k, f, address, &at) || f->def_block[ptx__slot(f, address)] == b) return 0;
-    for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
-        if (ptx__see(k, j, &at) && j != i && !ptx__idles(&at)) return 0;
-    return 1;
-}
+/* In this order: each relies on those before it. */
+static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
+    ptx__check_paths,      ptx__check_definitions, ptx__check_ends,       ptx__check_exits,
+    ptx__check_uniformity, ptx__check_copies,      ptx__check_carry,      ptx__check_products,
+    ptx__check_addresses,  ptx__check_launch,      ptx__check_setmaxnreg, ptx__check_tensor_memory};
 
-/* An order or an atomic among the threads of a block, on what all blocks reach. */
-static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = ptx__in_slot(k, at->i, 'm');
-    uint32_t b, steps = 1000;
-    if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
-        || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER)
-        return;
-    for (b = ptx__block_of(f, at->i); b && steps--; b = f->block[b].idom)
-        if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
-    if (b) return;
-    ptx__note(k, PTX_ADVICE_ORDER, at->i,
-              "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
-              "blocks: PTX_GPU");
-}
-
-/* What blocks tell each other by a count: stores, a relaxed atomic that no fence comes before, and then loads
-   of what others stored. A bit for each parameter stored to since a fence; above, the same of what the atomic
-   was to publish. */
-static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, word = w ? *w : 0;
-    ptx__point at;
-    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_64; depth++) {
-        if (!ptx__made_by(k, f, word, &at)) return 0;
-        switch (at.op) {
-        case PTX_LD:
-            return PTX__TAG(at.w[0]) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM
-                           && PTX__INDEX(at.w[1]) < 14
-                       ? PTX__INDEX(at.w[1]) + 1
-                       : 0;
-        case PTX_MAD: word = at.end[-1]; break;
-        case PTX_ADD:
-        case PTX_MOV:
-        case PTX_CVTA:
-        case PTX_CVTA_TO: word = *at.w; break;
-        default: return 0;
-        }
-    }
-    return 0;
-}
-/* Whether the thread itself stores at that address, and other blocks have another. */
-static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *address) {
-    ptx__point at;
-    if (PTX__TAG(address[0]) >= PTX__CLASSES
-        || ptx__class_of(f, address[0]) == PTX__CLASS_CLUSTER)
-        return 0;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at); f->effort--)
-        if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
-    return 0;
-}
-/* A fence that other blocks see. */
-static int ptx__is_fence(const ptx__point *at) {
-    return at->says & PTX__SAYS_FENCE && !strstr(at->name, "proxy")
-           && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
-}
-static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
-    uint32_t which;
-    if (at->opaque || ptx__is_fence(at)) return at->opaque ? 0 : states & ~0x7fffu;
-    if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
-        which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-        return which ? states | 1u << which : states;
-    }
-    if (at->i == at->about[0]) return (states & 0x7fffu) << 15 | (states & 0x7fffu);
-    if (!at->report || at->op != PTX_LD || !(asked & PTX__M_GLOBAL & ~PTX__FAMILY)) return states;
-    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-    if (which && states >> (which + 15) & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm'))) {
-        ptx__note(
-            k, PTX_ADVICE_RACE, at->i,
-            "what other blocks stored may not be seen here: between the stores and the atomic at %s, which "
-            "is to tell of them, ptx_fence(k, PTX_ACQ_REL | PTX_GPU) is missing, or PTX_ACQ_REL | PTX_GPU "
-            "with it",
-            k->ins.at[at->about[0]].site);
-        at->done = 1;
-    }
-    return states;
-}
-/* The instruction, with no barrier before it. about: it */
-static int ptx__look_met(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* A load of what some block stores. about: 0 by anybody, before a fence; 1 by all, before they have met; the
-   parameters that are stored to */
-static int ptx__look_told(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    uint32_t which;
-    if (at->opaque || at->form->asked & PTX_ACQUIRE & ~PTX__FAMILY) return 1;
-    if (about[0] ? at->effect == PTX__EFFECT_BARRIER : ptx__is_fence(at)) return 1;
-    if (at->op != PTX_LD || at->form->asked & strong || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
-        return 0;
-    if (about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE) return 0;
-    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-    return which && about[1] >> which & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm')) ? 2 : 0;
-}
-static int ptx__look_told_of(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
-    return w && about[1] >> ptx__parameter_of(k, f, w) & 1 && !ptx__is_own(k, f, w) ? 2 : 0;
-}
-/* Whether a loop waits for what that place holds. */
-static int ptx__is_awaited(ptx_kernel *k, ptx__flow *f, const uint32_t *place) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
-        if (at.op == PTX_LD && at.form->asked & strong && ptx__same(ptx__in_slot(k, at.i, 'm'), place)
-            && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
-            return 1;
-    return 0;
-}
-/* The parameters that plain stores go to, a bit each. */
-static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
-    uint32_t stored = 0;
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
-        if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            stored |= 1u << ptx__parameter_of(k, f, ptx__in_slot(k, at.i, 'm'));
-    return stored & ~1u;
-}
-/* What one thread tells other blocks of, stored by all of its own: they meet before. */
-static void ptx__advise_told(ptx_kernel *k, ptx__flow *f, uint32_t tells) {
-    uint32_t about[2], which;
-    ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w = at.op == PTX_ST ? ptx__in_slot(k, at.i, 'm') : NULL;
-        if (!w || PTX__TAG(w[0]) != PTX__W_64 || ptx__parted(k, f, at.i) == PTX__CLASS_LANE
-            || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_LANE)
-            continue;
-        which = ptx__parameter_of(k, f, w);
-        about[0] = 0, about[1] = which ? 1u << which : 0;
-        if (!about[1] || !ptx__seek(k, f, tells, ptx__look_told_of, about)) continue;
-        about[0] = tells;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_met, about, PTX_ADVICE_RACE,
-            "one thread tells other blocks here of what all threads of its own store at %s, and "
-            "they may not have got there: a barrier of the block comes before");
-    }
-}
-/* Who has waited for a word of other blocks, and goes on to what they stored. */
-static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    uint32_t about[2];
-    ptx__point at;
-    about[1] = UINT32_MAX;
-    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
-        if (!(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            || !ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
-            continue;
-        if (about[1] == UINT32_MAX && (about[1] = ptx__stored_to(k, f)) == 0) return;
-        about[0] = 0;
-        if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
-                "the load at %s waits for other blocks, and orders nothing: what they stored may "
-                "not be seen here; PTX_ACQUIRE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | "
-                "PTX_GPU) behind the loop");
-        about[0] = 1;
-        if (ptx__parted_before(k, f, at.i) == PTX__CLASS_LANE)
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
-                "one thread waits for other blocks at %s, and all read here what those store: a "
-                "barrier of the block comes between");
-    }
-}
-/* A lock: taken in a loop by a swap from one number to another, and given back at the same place. about: its
-   address. */
-static int ptx__look_locked(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    (void)f;
-    if (at->opaque || ptx__is_fence(at) || ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 1;
-    return (at->op == PTX_LD || at->op == PTX_ST) && !(at->form->asked & strong)
-                   && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-               ? 2
-               : 0;
-}
-static int ptx__look_freed(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    (void)f;
-    if (at->opaque || ptx__is_fence(at)) return 1;
-    if (at->op == PTX_LD || !ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 0;
-    return at->form->asked & released || at->op == PTX_ATOMIC_CAS ? 1 : 2;
-}
-static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *taken) {
-    const uint32_t *place = ptx__in_slot(k, taken->i, 'm'), *w = k->words.at + taken->ins->words + 4, *x;
-    ptx_mods ordered = (PTX_ACQUIRE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    uint64_t number[2];
-    uint32_t freed = 0;
-    ptx__point at;
-    if (!place || !(taken->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || k->function) return;
-    if (!ptx__number(k, f, w, number)) return;
-    w = ptx__behind(w);
-    if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
-        || f->effort <= 8192 || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
-        return;
-    ptx__spend(f, 2 * k->ins.count, 8);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.opaque) return;
-        x = at.i == taken->i || at.op == PTX_LD ? NULL : ptx__in_slot(k, at.i, 'm');
-        if (x
-            && (ptx__same(x, place)
-                || (ptx__parameter_of(k, f, x)
-                    && ptx__parameter_of(k, f, x) == ptx__parameter_of(k, f, place))))
-            freed = at.i + 1;
-    }
-    if (!freed) return; /* not to be taken again, it may be */
-    if (!(taken->form->asked & ordered))
-        ptx__seek_and_note(
-            k, f, taken->i, ptx__look_locked, place, PTX_ADVICE_RACE,
-            "the lock taken at %s orders nothing, and what the last owner stored may not be seen "
-            "here: ptx_fence(k, PTX_ACQ_REL | PTX_GPU) behind it, or PTX_ACQUIRE | PTX_GPU with it");
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
-        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-            && ptx__comes_first(f, taken->i, at.i) && !ptx__same(ptx__in_slot(k, at.i, 'm'), place))
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_freed, place, PTX_ADVICE_RACE,
-                "the lock is given back here before others see what is stored at %s under it: "
-                "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
-}
-/* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in.
-   */
-static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place,
-                              uint32_t i, int depth) {
-    const uint32_t *w;
-    ptx__point at;
-    if (depth > 4 || !ptx__made_by(k, f, word, &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return 0;
-    if (at.op == PTX_LD) return ptx__same(ptx__in_slot(k, at.i, 'm'), place);
-    for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (!PTX__IS_NUMBER(*w) && ptx__loaded_before(k, f, *w, place, i, depth + 1)) return 1;
-    return 0;
-}
-/* A swap that is tried again and again: for what there was before the loop, or with what is made of that. */
-static void ptx__advise_swap(ptx_kernel *k, ptx__flow *f, const ptx__point *swap) {
-    const uint32_t *place = ptx__in_slot(k, swap->i, 'm'), *w, *with;
-    const uint32_t result = k->words.at[swap->ins->words], b = ptx__block_of(f, swap->i);
-    const uint32_t guard = f->block[b].guard;
-    ptx__point test, again;
-    if (!place || !guard || swap->ins->results != 1 || f->effort <= 8192
-        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), &test) || test.op != PTX_SETP)
-        return;
-    w = ptx__behind(swap->w), with = ptx__behind(w);
-    if (with >= swap->end || test.end - test.w != 2
-        || !((test.w[0] == result && test.w[1] == *w) || (test.w[1] == result && test.w[0] == *w))
-        || !ptx__seek(k, f, swap->i, ptx__look_for, &swap->i))
-        return;
-    if (ptx__loaded_before(k, f, *w, place, swap->i, 3))
-        ptx__note(
-            k, PTX_ADVICE_IDLE, swap->i,
-            "each round expects here what was there before the loop: once another thread has changed it "
-            "the swap never succeeds; what it returns is to be expected in the next round");
-    else if (ptx__made_by(k, f, *w, &again) && ptx__loaded_before(k, f, *with, place, swap->i, 0))
-        ptx__note(
-            k, PTX_ADVICE_RACE, swap->i,
-            "what is stored here is made of what was there before the loop: what other threads have done "
-            "to it since is lost; make it anew in each round, of what is expected");
-}
-/* What one stores, and then tells others of by a store to a place that these wait for. about: that store */
-static int ptx__look_tells(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    return at->opaque || ptx__is_fence(at) || (at->form->asked >> 63 && at->form->asked & released);
-}
-static void ptx__advise_flags(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods global = PTX__M_GLOBAL & ~PTX__FAMILY, released = PTX_RELEASE & ~PTX__FAMILY;
-    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
-    uint32_t waited, about[1];
-    ptx__point wait, tell, at, load;
-    for (wait.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &wait, PTX_LD, PTX_LD);) {
-        const uint32_t *flag = ptx__in_slot(k, wait.i, 'm'), *w;
-        if (!(wait.form->asked & global) || !(wait.form->asked & strong)
-            || !ptx__spins(k, f, ptx__block_of(f, wait.i), wait.i))
-            continue;
-        for (tell.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &tell, PTX_ST, PTX_ST);) {
-            if (!ptx__same(ptx__in_slot(k, tell.i, 'm'), flag) || tell.form->asked & released) continue;
-            about[0] = tell.i;
-            for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
-                w = ptx__in_slot(k, at.i, 'm');
-                waited = at.form->asked & global ? ptx__parameter_of(k, f, w) : 0;
-                if (!waited || waited == ptx__parameter_of(k, f, flag)) continue;
-                for (load.i = wait.i; ptx__next_op(k, &load, PTX_LD, PTX_LD);)
-                    if (ptx__comes_first(f, wait.i, load.i)
-                        && ptx__parameter_of(k, f, ptx__in_slot(k, load.i, 'm')) == waited)
-                        break;
-                ptx__spend(f, k->ins.count, 4);
-                if (load.i >= k->ins.count || !ptx__seek(k, f, at.i, ptx__look_tells, about)) continue;
-                ptx__note(
-                    k, PTX_ADVICE_RACE, tell.i,
-                    "this store tells others of what is stored at %s, and orders nothing: they may see it "
-                    "first; PTX_RELEASE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | PTX_GPU) before",
-                    at.ins->site);
-            }
-        }
-    }
-}
-static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
-    uint32_t about[1];
-    const uint32_t *w;
-    ptx__point at;
-    if (k->function) return;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ATOMIC, PTX_RED);) {
-        if (at.form->asked & released
-            || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
-            continue;
-        w = ptx__in_slot(k, at.i, 'm');
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER
-            || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
-            continue; /* one a block, and once: not a queue */
-        if (at.op == PTX_RED && !ptx__is_awaited(k, f, w)) continue;
-        about[0] = at.i;
-        ptx__advise_told(k, f, at.i);
-        f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;
-        ptx__follow(k, f, 0, ptx__tickets_rule, 0, about);
-    }
-}
-
-/* Local and shared arrays that are loaded from, or counted up, and that nothing fills. Of each register, the
-   array that its address is in; one that goes anywhere else may be filled there. */
-#define PTX__HOMES 64
-static int ptx__passes_address(unsigned op) {
-    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
-           || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
-}
-/* An array of a block that is declared, filled by stores whose places are known alone, and as large as what
-   is loaded of it: whether some of that is never stored. */
-#define PTX__CELLS (PTX__SHARED_MOST / 4)
-static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
-    const ptx__symbol *s = &k->shared.at[array];
-    const uint32_t bytes = s->count * ptx_type_bytes((ptx_type)s->type), every = array + 1;
-    uint32_t filled[PTX__CELLS / 32], pass, t, n, end, highest = 0, lost = 0, by = 0, cell = 0;
-    ptx__point at;
-    if (!k->need[0] || !bytes || bytes > PTX__SHARED_MOST || f->effort < PTX__EFFORT / 2) return;
-    memset(filled, 0, sizeof filled);
-    ptx__spend(f, k->ins.count, 4);
-    for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
-            const ptx__places *p;
-            if ((at.op == PTX_LD) != (pass == 1)
-                || ptx__array_at(k, f, ptx__shared_operand(k, at.ins)) != every)
-                continue;
-            p = ptx__places_of(k, f, at.i);
-            if (!p->known && !pass) return;
-            for (t = 0; p->known && t < p->threads; t++) {
-                const uint32_t from = (uint32_t)p->at[t];
-                if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < 0 || from + p->bytes > bytes) continue;
-                end = from + p->bytes;
-                if (pass && end > highest) highest = end;
-                for (n = from / 4; 4 * n < end; n++)
-                    if (!pass)
-                        filled[n / 32] |= 1u << n % 32;
-                    else if (!lost && !(filled[n / 32] >> n % 32 & 1))
-                        lost = at.i + 1, by = t, cell = 4 * n;
-            }
-        }
-    if (lost && highest >= bytes - bytes / 16)
-        ptx__note(k, PTX_ADVICE_UNWRITTEN, lost - 1,
-                  "thread %u reads byte %u of '%.80s' here, which no thread of the block stores: shared "
-                  "memory holds "
-                  "anything at the start",
-                  by, cell, k->m->names.at + s->name);
-}
-/* Whether what is loaded goes into a sum that is stored there again. */
-static int ptx__counts_up(const ptx_kernel *k, const ptx__flow *f, uint32_t load) {
-    ptx__point at;
-    for (at.i = load; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
-        int budget = 50;
-        if (at.ins->count == 4 && ptx__same(ptx__in_slot(k, at.i, 'm'), ptx__in_slot(k, load, 'm')))
-            return ptx__made_of(k, f, at.w[3], k->words.at[k->ins.at[load].words], 0, &budget);
-    }
-    return 0;
-}
-static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
-    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
-    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2, n;
-    uint32_t
-        early[PTX__HOMES]; /* the first load, + 1, as long as it comes before every store; 0: one does not */
-    ptx__point at;
-    if (k->function || !(k->locals.count | k->shared.count)) return;
-    for (i = 0; i < registers; i++) home[i] = 0;
-    memset(read, 0, sizeof read);
-    memset(filled, 0, sizeof filled);
-    memset(counted, 0, sizeof counted);
-    memset(early, 0, sizeof early);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
-        uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
-                            ? ptx__slot(f, *w)
-                            : UINT32_MAX;
-        int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
-        if (at.opaque) own = 0; /* it may know the names of shared arrays */
-        for (w += at.ins->results; w < end; w++) {
-            uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
-            if (PTX__IS_NUMBER(word)) {
-                w += 2;
-                continue;
-            }
-            if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
-            which = PTX__INDEX(word);
-            if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED)
-                || which >= PTX__HOMES / 2)
-                continue;
-            if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
-            if (memory && (at.effect == PTX__EFFECT_READ || at.op == PTX_LD)) {
-                if (!read[which] && !filled[which] && !at.ins->guard) early[which] = at.i + 1;
-                read[which] = read[which] ? read[which] : at.i + 1;
-            } else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
-                counted[which] = at.i + 1;
-            else if (!memory && passes && (!home[made] || home[made] == word))
-                home[made] = word;
-            else {
-                filled[which] |= memory && at.op == PTX_ST ? 1u : 2u;
-                if (filled[which] > 1 || counted[which] || !early[which]
-                    || !ptx__comes_first(f, early[which] - 1, at.i))
-                    early[which] = 0;
-            }
-        }
-    }
-    for (n = 0; n < PTX__HOMES; n++) {
-        if (!read[n] || filled[n] != 1 || counted[n] || (n >= PTX__HOMES / 2 && !own)) continue;
-        if (early[n] && ptx__counts_up(k, f, early[n] - 1))
-            ptx__note(
-                k, PTX_ADVICE_UNWRITTEN, early[n] - 1,
-                "'%.80s' is read here before anything is written to it: it holds anything at the start",
-                k->m->names.at
-                    + (n < PTX__HOMES / 2 ? k->locals.at[n].name : k->shared.at[n - PTX__HOMES / 2].name));
-        else if (n >= PTX__HOMES / 2)
-            ptx__advise_cells(k, f, n - PTX__HOMES / 2);
-    }
-    for (i = 0; i < PTX__HOMES / 2; i++)
-        if (read[i] && !filled[i])
-            ptx__note(k, PTX_ADVICE_UNWRITTEN, read[i] - 1,
-                      "nothing in this kernel writes to '%.80s', and a thread's memory holds anything at the "
-                      "start",
-                      k->m->names.at + k->locals.at[i].name);
-    for (; own && i < PTX__HOMES; i++)
-        if (read[i] && !filled[i])
-            ptx__note(k, PTX_ADVICE_UNWRITTEN, (counted[i] ? counted[i] : read[i]) - 1,
-                      counted[i]
-                          ? "'%.80s' is counted up here, and nothing in this kernel sets it to zero before: "
-                            "shared memory holds anything at the start"
-                          : "nothing in this kernel writes to '%.80s', and shared memory holds anything at "
-                            "the start",
-                      k->m->names.at + k->shared.at[i - PTX__HOMES / 2].name);
-}
-
-/* Variables that are set and that nothing reads. */
-static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
-    uint32_t slot, r;
-    ptx__point at;
-    ptx__mark_used(k, f);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        for (r = 0; at.form->row->sig[0] == '!' && r < at.ins->results; r++) {
-            uint32_t word = k->words.at[at.ins->words + r];
-            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[ptx__slot(f, word)] = 1;
-        }
-    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_MOV, PTX_MOV);) {
-        uint32_t word = k->words.at[at.ins->words];
-        if (at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
-        slot = ptx__slot(f, word);
-        if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
-            ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
-                      k->ins.at[f->def[slot] - 1].site);
-    }
-}
-
-/* A lock that is given back by an ordinary store. about: its address */
-static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_RELEASE) & ~PTX__FAMILY;
-    if (at->opaque) return 1;
-    if (at->effect == PTX__EFFECT_BARRIER && ptx__array_of(k, f, about[0], 0)) return 1; /* all have been */
-    return at->op == PTX_ST && !(at->form->asked & strong) && ptx__same(ptx__in_slot(k, at->i, 'm'), about)
-               ? 2
-               : 0;
-}
-
-/* Whether a number is that of the blocks, plus or minus a number. */
-static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
-    ptx__point at;
-    if (PTX__TAG(word) == PTX__W_SPECIAL)
-        return PTX__INDEX(word) >= PTX_NCTAID_X && PTX__INDEX(word) <= PTX_NCTAID_Z;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 3 || !f->def[slot] || f->sets[slot]) return 0;
-    if (!ptx__see(k, f->def[slot] - 1, &at) || (at.op != PTX_MOV && at.op != PTX_SUB && at.op != PTX_ADD))
-        return 0;
-    return ptx__counts_blocks(k, f, k->words.at[at.ins->words + 1], depth + 1);
-}
-/* A count of all threads that is compared with the number of blocks. */
-static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *compare) {
-    const uint32_t *w = compare->w, *x;
-    uint32_t side, slot;
-    uint64_t by;
-    ptx__point at, blocks;
-    if (compare->ins->count != compare->ins->results + 2u) return;
-    for (side = 0; side < 2; side++) {
-        slot = PTX__TAG(w[side]) == PTX__W_32 ? ptx__slot(f, w[side]) : 0;
-        if (PTX__TAG(w[side]) != PTX__W_32 || !f->def[slot] || f->sets[slot]
-            || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_ATOMIC
-            || !ptx__counts_blocks(k, f, w[!side], 0))
-            continue;
-        x = k->words.at + at.ins->words + 4;
-        if (!strstr(at.name, "atom") || !ptx__number(k, f, x, &by) || by != 1) continue;
-        if (strncmp(k->m->chars.at + compare->form->text, "setp.eq", 7) == 0
-            && ptx__made_by(k, f, w[!side], &blocks) && blocks.op == PTX_MOV
-            && at.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(*blocks.w) == PTX__W_SPECIAL)
-            ptx__note(k, PTX_ADVICE_ORDER, compare->i,
-                      "the last block to count, at %s, finds one less than there are blocks, and this "
-                      "compares with "
-                      "their number",
-                      at.ins->site);
-        if (ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
-            ptx__note(
-                k, PTX_ADVICE_ORDER, compare->i,
-                "all threads count at %s, and this compares with the number of blocks: let one thread of "
-                "each block count",
-                at.ins->site);
-    }
-}
-/* Stores before the kernel has waited for the one before it, and a wait of some threads for all. */
-static int ptx__look_loaded(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)about;
-    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
-    return at->op == PTX_LD && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-                   && ptx__parted(k, f, at->i) < PTX__CLASS_GROUP
-               ? 2
-               : 0;
-}
-static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
-    ptx__point wait, at;
-    for (wait.i = PTX__BEGIN; ptx__next_op(k, &wait, PTX_GRIDDEPCONTROL_WAIT, PTX_GRIDDEPCONTROL_WAIT);) {
-        if (ptx__parted(k, f, wait.i) >= PTX__CLASS_WARP)
-            ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
-                               "not all have waited for the kernel before, at %s, and all load here: let all "
-                               "wait, or put a barrier of the block behind it");
-        if (f->effort <= 8192) return;
-        ptx__spend(f, k->ins.count, 4);
-        for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
-            if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
-                && ptx__comes_first(f, at.i, wait.i))
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, at.i,
-                    "the kernel before may still be reading what is written here: the wait for it, at %s, "
-                    "comes first",
-                    wait.ins->site);
-    }
-}
-
-/* -- numbers --
-   What an instruction makes of numbers that are known, or of bits that are another format's. */
-
-/* The least that a count can be. */
-static uint32_t ptx__at_least(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint64_t number;
-    ptx__point made, of;
-    if (ptx__number(k, f, w, &number)) return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
-    if (!ptx__made_by(k, f, *w, &made) || made.ins->count != 5 || PTX__TAG(made.w[1]) != PTX__W_UNSIGNED)
-        return 0;
-    if (made.op == PTX_OR) return made.w[2];
-    if (made.op != PTX_ADD || !ptx__made_by(k, f, *made.w, &of)) return 0;
-    return ptx__at_most(k, f, &of) <= UINT32_MAX - made.w[2] ? made.w[2] : 0;
-}
-/* Whether an operand is a float that is known. */
-static int ptx__is_float(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, double *value) {
-    ptx__point made;
-    uint64_t bits;
-    float small;
-    if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &made) && made.op == PTX_MOV) w = made.w;
-    if (PTX__TAG(*w) != PTX__W_F32 && PTX__TAG(*w) != PTX__W_F64) return 0;
-    bits = w[1] | (uint64_t)w[2] << 32;
-    memcpy(value, &bits, sizeof *value);
-    memcpy(&small, &w[1], sizeof small);
-    if (PTX__TAG(*w) == PTX__W_F32) *value = small;
-    return *value - *value == 0; /* no infinity: that is meant */
-}
-/* The largest number of a type, as far as one that is rounded to it is not made infinite or cut off. */
-static double ptx__largest(unsigned type) {
-    const ptx__type_fact *fact = ptx__fact(type);
-    static const struct {
-        uint8_t type;
-        double most;
-    } floats[] = {{PTX_F16, 65520},     {PTX_F16X2, 65520},   {PTX_BF16, 3.3961775292304957e38},
-                  {PTX_BF16X2, 3.3961775292304957e38},        {PTX_F32, 3.4028235677973366e38},
-                  {PTX_TF32, 3.4028235677973366e38},          {PTX_E4M3X2, 464},
-                  {PTX_E5M2X2, 61440},  {PTX_E2M1X2, 7},      {PTX_E2M3X2, 7.75},
-                  {PTX_E3M2X2, 30}};
-    size_t i;
-    for (i = 0; i < sizeof floats / sizeof *floats; i++)
-        if (floats[i].type == type) return floats[i].most;
-    if (fact->kind != 'u' && fact->kind != 's') return 0;
-    return (double)((uint64_t)1 << (fact->bits - 1)) * (fact->kind == 'u' ? 2 : 1);
-}
-static void ptx__advise_conversion(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *w) {
-    const unsigned type = (unsigned)(at->form->key >> 16 & 0xff),
-                   from = (unsigned)(at->form->key >> 24 & 0xff);
-    const char kind = ptx__fact(type)->kind, source = ptx__fact(from)->kind;
-    double value = 0, most = ptx__largest(type);
-    uint64_t number;
-    if (at->form->asked & PTX_SAT & ~PTX__FAMILY || most == 0) return;
-    if (source == 'u' || source == 's') {
-        if (kind == 'u' || kind == 's' || !ptx__number(k, f, w, &number)) return; /* cut off: is meant */
-        value = source == 's' ? (double)(int64_t)number : (double)number;
-    } else if (!ptx__is_float(k, f, w, &value))
-        return;
-    if (kind == 'u' ? value <= -1 || value >= most : value >= most || -value > most)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%g does not fit %s: it is %s", value, ptx__fact(type)->name,
-                  kind == 'u' || kind == 's' || kind == 'x' ? "cut off" : "made infinite");
-}
-
-static int ptx__calculates(unsigned op) {
-    return op == PTX_CVT || op == PTX_CVT_PAIR
-           || (op >= PTX_ADD && op <= PTX_TANH && (op < PTX_ABS || op > PTX_MAX));
-}
-/* Arithmetic of floats on the bits of what is none, or of another format. */
-static void ptx__advise_formats(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const int converts = at->op == PTX_CVT || at->op == PTX_CVT_PAIR;
-    const unsigned src = (unsigned)(at->form->key >> 24 & 0xff),
-                   reads = converts ? src : (unsigned)(at->form->key >> 16 & 0xff);
-    const ptx__type_fact *fact = ptx__fact(reads);
-    const uint32_t *w;
-    ptx__point made;
-    if (!ptx__calculates(at->op) || (src && !converts) || !strchr("fh", fact->kind)) return;
-    for (w = at->w; w < at->end; w = ptx__behind(w)) {
-        unsigned type;
-        int integer;
-        if (!ptx__made_by(k, f, *w, &made)) continue;
-        type = (unsigned)(made.form->key >> 16 & 0xff);
-        integer = strchr("us", ptx__fact(type)->kind) != NULL;
-        if (made.op == PTX_POPC || made.op == PTX_CLZ
-            || (made.ins->count == 2 && PTX__TAG(*made.w) == PTX__W_SPECIAL))
-            integer = 2;
-        else if (made.op == PTX_CVT || made.op == PTX_REM)
-            integer *= 2;
-        else if (made.op == PTX_LD && (type == PTX_U8 || type == PTX_S8) && fact->bits == 32)
-            integer = 2;
-        if (integer == 2)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                      "this reads the bits of the integer made at %s as a float of type %s: ptx_cvt makes "
-                      "one of its number",
-                      made.ins->site, fact->name);
-        else if (ptx__calculates(made.op) && strchr("fh", ptx__fact(type)->kind) && type != reads
-                 && ptx__fact(type)->bits == fact->bits && type != PTX_TF32 && reads != PTX_TF32
-                 && !(type == PTX_BF16X2 && reads == PTX_F32))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                      "this reads the bits of the %s made at %s as %s: ptx_cvt converts",
-                      ptx__fact(type)->name, made.ins->site, fact->name);
-    }
-}
-
-/* Whether a reduction by that number changes nothing. */
-static int ptx__changes_nothing(const ptx__point *at, uint64_t number) {
-    const ptx__type_fact *fact = ptx__fact((unsigned)(at->form->key >> 16 & 0xff));
-    const ptx_mods what = at->form->asked & ~PTX__FAMILY;
-    const uint64_t all = fact->bits == 64 ? UINT64_MAX : UINT32_MAX;
-    if (what & (PTX_ATOM_ADD | PTX_ATOM_OR | PTX_ATOM_XOR) & ~PTX__FAMILY) return !number;
-    if (what & PTX_ATOM_MAX & ~PTX__FAMILY) return !number && fact->kind == 'u';
-    if (what & PTX_ATOM_MIN & ~PTX__FAMILY) return number == all && fact->kind == 'u';
-    return what & PTX_ATOM_AND & ~PTX__FAMILY && (number & all) == all;
-}
-
-static void ptx__advise_number(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const unsigned type = (unsigned)(at->form->key >> 16 & 0xff);
-    const ptx__type_fact *fact = ptx__fact(type);
-    const uint32_t *o[4] = {NULL, NULL, NULL, NULL}, *w;
-    const char *what = NULL;
-    uint64_t number = 1, length = 0;
-    unsigned n = 0, j;
-    double value = 1;
-    ptx__point made;
-    for (w = at->w; w < at->end; w = ptx__behind(w)) {
-        if (PTX__TAG(*w) == PTX__W_VECTOR) return;
-        if ((PTX__TAG(*w) == PTX__W_F32 || PTX__TAG(*w) == PTX__W_HEX16) && w[2])
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "a number that is not 0 becomes 0 here, in %s",
-                      PTX__TAG(*w) == PTX__W_F32 ? "f32" : "16 bits");
-        if (PTX__TAG(*w) == PTX__W_F32 && at->form->asked & PTX_FTZ & ~PTX__FAMILY && w[1] << 1
-            && !(w[1] & 0x7f800000u))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "this number is taken for 0, by .ftz");
-        if (n < 4) o[n++] = w;
-    }
-    switch (at->op) {
-    case PTX_SHL:
-    case PTX_SHR:
-        number = ptx__at_least(k, f, o[1]);
-        if (number >= fact->bits)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                      "this shifts by %llu or more, and %s has %u bits: none of them is left",
-                      (unsigned long long)number, fact->name, fact->bits);
-        break;
-    case PTX_BFE:
-    case PTX_BFI:
-        j = at->op == PTX_BFI;
-        if (!ptx__number(k, f, o[j + 2], &length)) break;
-        if (!length)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "a field of 0 bits: %s",
-                      j ? "nothing is put in" : "this makes 0");
-        else if (ptx__number(k, f, o[j + 1], &number) && number + length > fact->bits)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "bits %llu to %llu, and %s has %u",
-                      (unsigned long long)number, (unsigned long long)(number + length - 1), fact->name,
-                      fact->bits);
-        break;
-    case PTX_DIV:
-    case PTX_REM:
-        if (fact->kind == 'f')
-            number = !ptx__is_float(k, f, o[1], &value) || value != 0;
-        else if (!ptx__number(k, f, o[1], &number) && ptx__made_by(k, f, *o[1], &made))
-            number = ptx__at_most(k, f, &made);
-        if (!number) ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the divisor is 0, whatever happens");
-        break;
-    case PTX_LOP3:
-        if (n < 4 || !ptx__number(k, f, o[3], &number)) break;
-        for (j = 0; j < 3; j++) {
-            static const unsigned kept[] = {0x0f, 0x33, 0x55}; /* rows of the table where it is 0 */
-            if (((number >> (4 >> j)) & kept[j]) == (number & kept[j]) && PTX__TAG(*o[j]) < PTX__CLASSES
-                && *o[j] != *o[(j + 1) % 3] && *o[j] != *o[(j + 2) % 3])
-                ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the table 0x%02x leaves out operand %u",
-                          (unsigned)number, j + 1);
-        }
-        break;
-    case PTX_SELP:
-        if (*o[0] == *o[1] && (!PTX__IS_NUMBER(*o[0]) || !memcmp(o[0], o[1], 3 * sizeof **o)))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "both choices are the same");
-        break;
-    case PTX_PRMT:
-        if (ptx__number(k, f, o[2], &number) && (number == 0x3210 || number == 0x7654))
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the selector 0x%04x copies operand %u as it is",
-                      (unsigned)number, number == 0x3210 ? 1u : 2u);
-        break;
-    case PTX_CVT_PAIR:
-        if (n == 2) ptx__advise_conversion(k, f, at, o[1]); /* and the other, as for cvt */
-        ptx__advise_conversion(k, f, at, o[0]);
-        break;
-    case PTX_CVT: ptx__advise_conversion(k, f, at, o[0]); break;
-    case PTX_SQRT:
-    case PTX_RSQRT:
-    case PTX_LG2:
-        if (ptx__is_float(k, f, o[0], &value) && value < 0)
-            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%s of %g is NaN", at->name, value);
-        break;
-    case PTX_ATOMIC:
-    case PTX_RED:
-    case PTX_RED_BITS:
-        if (n < 2) break;
-        if (at->form->asked & (PTX_ATOM_INC | PTX_ATOM_DEC) & ~PTX__FAMILY)
-            what = ptx__number(k, f, o[1], &number) && !number ? "with the limit 0 this only ever stores 0"
-                                                               : NULL;
-        else if (at->op != PTX_ATOMIC && ptx__number(k, f, o[1], &number) && ptx__changes_nothing(at, number))
-            what = "this changes nothing in memory";
-        else if (strchr("us", fact->kind) && at->form->asked & PTX_ATOM_ADD & ~PTX__FAMILY
-                 && ptx__made_by(k, f, *o[1], &made) && (made.op == PTX_LD || ptx__calculates(made.op))
-                 && strchr("fh", ptx__fact((unsigned)(made.form->key >> 16 & 0xff))->kind))
-            what = "this adds the bits of a float as if they were an integer";
-        if (what) ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%s", what);
-        break;
-    default: break;
-    }
-}
-/* Whether what makes an address widens, without its sign, an index that is some less than %tid.x or %laneid:
-   *of is where the index is made. */
-static int ptx__wraps(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made, ptx__point *of) {
-    ptx__point index;
-    uint64_t number;
-    const uint32_t *w = made->w;
-    if (made->op == PTX_ADD) /* the sum of two registers, of which one is widened */
-        for (; w < made->end; w = ptx__behind(w))
-            if (ptx__made_by(k, f, *w, of) && of->op == PTX_CVT && (of->form->key >> 24 & 0xff) == PTX_U32
-                && ptx__wraps(k, f, of, &index))
-                return *of = index, 1;
-    if (made->op != PTX_CVT) return 0; /* of mad.wide: ptx__advise_edge */
-    return ptx__made_by(k, f, *made->w, of) && of->op == PTX_SUB && ptx__number(k, f, of->w + 1, &number)
-           && number && ptx__made_by(k, f, *of->w, &index) && index.ins->count == 2
-           && (*index.w == PTX__WORD(PTX__W_SPECIAL, PTX_TID_X)
-               || *index.w == PTX__WORD(PTX__W_SPECIAL, PTX_LANEID));
-}
-/* Addresses of 64 bits that are numbers, were cut to 32, wrap for the first thread, or lead out of the array
-   that they were made generic of. */
-static void ptx__advise_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = ptx__in_slot(k, at->i, 'm');
-    const uint64_t far = at->form->asked >> 63 ? at->form->asked & PTX__SPACE & ~PTX__M_GLOBAL : 0;
-    ptx__point made, of;
-    ptx__known v;
-    uint32_t align, bytes, has;
-    uint64_t number;
-    int budget = 24;
-    if (!w || PTX__TAG(*w) != PTX__W_64 || far & ~PTX__FAMILY || !ptx__made_by(k, f, *w, &made)) return;
-    if (ptx__number(k, f, w, &number) && number < 65536)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the address is the number %llu: no memory is there",
-                  (unsigned long long)number);
-    else if (made.op == PTX_CVT && ptx__fact((unsigned)(made.form->key >> 24 & 0xff))->bits == 32)
-        ptx__note(k, PTX_ADVICE_NUMBER, at->i,
-                  "the address is a number of 32 bits, converted at %s: addresses have 64", made.ins->site);
-    else if (ptx__wraps(k, f, &made, &of) && ptx__parted(k, f, at->i) <= PTX__CLASS_BLOCK)
-        ptx__note(k, PTX_ADVICE_BEYOND, at->i,
-                  "the index made at %s is below 0 for the first threads, and without a sign that is 2^32 "
-                  "elements on: ptx_as(index, PTX_S32)",
-                  of.ins->site);
-    if (made.op != PTX_CVTA) return;
-    ptx__extent(k, at->ins, 'm', &align, &bytes);
-    if (ptx__made_by(k, f, *made.w, &of) && of.op == PTX_MOV && PTX__TAG(*of.w) == PTX__W_PARAM) {
-        v = ptx__known_nothing;
-        has = k->params.at[PTX__INDEX(*of.w)].count;
-    } else {
-        v = ptx__know(k, f, ptx__made_by(k, f, *made.w, &of) && of.op == PTX_CVT ? of.w : made.w, &budget);
-        if (v.step || (PTX__TAG(v.symbol) != PTX__W_SHARED && PTX__TAG(v.symbol) != PTX__W_LOCAL)) return;
-        if (PTX__TAG(v.symbol) == PTX__W_LOCAL) has = k->locals.at[PTX__INDEX(v.symbol)].count;
-        else {
-            const ptx__symbol *s = &k->shared.at[PTX__INDEX(v.symbol)];
-            has = s->count ? s->count * ptx_type_bytes((ptx_type)s->type) : PTX__DYNAMIC_MOST;
-        }
-    }
-    v.offset += (int32_t)w[1];
-    if (v.offset < 0 || v.offset + (int64_t)bytes > (int64_t)has)
-        ptx__note(k, PTX_ADVICE_BEYOND, at->i, "bytes %lld to %lld of what has %u", (long long)v.offset,
-                  (long long)v.offset + (int64_t)bytes - 1, has);
-}
-static void ptx__advise_numbers(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.opaque) continue;
-        ptx__advise_number(k, f, &at);
-        ptx__advise_formats(k, f, &at);
-        if (at.form->reach) ptx__advise_place(k, f, &at);
-    }
-}
-
-/* A load whose value counts only where its index is less than something, and that is done where it is not. */
-static void ptx__advise_select(ptx_kernel *k, ptx__flow *f, const ptx__point *select) {
-    const uint32_t *x = select->w, *w;
-    uint32_t b, chosen, other;
-    ptx__point load, address, test;
-    if (!ptx__made_by(k, f, *x, &load) || load.op != PTX_LD || load.ins->guard
-        || !(load.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || load.w + 1 >= load.end)
-        return;
-    w = ptx__in_slot(k, load.i, 'm');
-    if (!w || !ptx__made_by(k, f, *w, &address) || address.op != PTX_MAD || PTX__TAG(*address.w) != PTX__W_32
-        || ptx__class_of(f, *w) != PTX__CLASS_LANE)
-        return;
-    other = PTX__INDEX(select->end[-1]);
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, other), &test) || test.op != PTX_SETP
-        || *test.w != *address.w || test.form->operands[2]
-        || strncmp(k->m->chars.at + test.form->text, "setp.lt", 7) != 0
-        || PTX__TAG(select->end[-1]) != PTX__W_PRED || PTX__IS_NUMBER(test.w[1]))
-        return;
-    for (b = ptx__block_of(f, load.i); b; b = f->block[b].idom) /* other conditions may be on it */
-        if ((chosen = ptx__chosen_for(k, f, b)) != 0
-            && ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &test) && *test.w == *address.w)
-            return;
-    ptx__note(k, PTX_ADVICE_BEYOND, load.i,
-              "this loads whether its index is less, as it must be at %s, or not: ptx_ld_if loads only then",
-              select->ins->site);
-}
-/* The greater of what is no greater than a number and of a number above that, or the like. */
-static void ptx__advise_clamp(ptx_kernel *k, ptx__flow *f, const ptx__point *outer) {
-    const unsigned type = (unsigned)(outer->form->key >> 16 & 0xff);
-    const char kind = ptx__fact(type)->kind;
-    uint64_t v[2];
-    int above;
-    ptx__point inner;
-    if (outer->end - outer->w != 4 || !PTX__IS_NUMBER(outer->w[1]) || !ptx__made_by(k, f, *outer->w, &inner)
-        || inner.op != (outer->op == PTX_MIN ? PTX_MAX : PTX_MIN) || inner.ins->guard
-        || inner.form->key >> 16 != outer->form->key >> 16 || inner.end - inner.w != 4
-        || PTX__TAG(inner.w[1]) != PTX__TAG(outer->w[1]) || !strchr("usf", kind))
-        return;
-    v[0] = outer->w[2] | (uint64_t)outer->w[3] << 32, v[1] = inner.w[2] | (uint64_t)inner.w[3] << 32;
-    if (kind == 'f') {
-        float x[2];
-        if (PTX__TAG(outer->w[1]) != PTX__W_F32) return;
-        memcpy(&x[0], &outer->w[2], sizeof x[0]), memcpy(&x[1], &inner.w[2], sizeof x[1]);
-        above = x[0] > x[1] ? 1 : x[0] < x[1] ? -1 : 0;
-    } else
-        above = v[0] == v[1] ? 0 : (kind == 's' ? (int64_t)v[0] > (int64_t)v[1] : v[0] > v[1]) ? 1 : -1;
-    if (above == (outer->op == PTX_MAX ? 1 : -1))
-        ptx__note(k, PTX_ADVICE_IDLE, outer->i,
-                  "this is always the number here, by the one at %s: the two ends of a range are the wrong "
-                  "way round",
-                  inner.ins->site);
-}
-static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
-    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
-    const uint32_t *place;
-    uint32_t lane;
-    ptx__point at;
-    ptx__advise_unwritten(k, f);
-    ptx__advise_unread(k, f);
-    ptx__advise_unending(k, f);
-    ptx__advise_tickets(k, f);
-    ptx__advise_waited(k, f);
-    ptx__advise_flags(k, f);
-    ptx__advise_dependents(k, f);
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *end = at.end;
-        int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
-        if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
-        if (at.op == PTX_SELP) ptx__advise_select(k, f, &at);
-        if (at.op == PTX_MIN || at.op == PTX_MAX) ptx__advise_clamp(k, f, &at);
-        if (always)
-            ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
-                      always == 1 ? "never" : "always");
-        if (at.form->asked >> 63 && at.form->asked & PTX_CTA & ~PTX__FAMILY
-            && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            ptx__advise_scope(k, f, &at);
-        if (at.op == PTX_ATOMIC_CAS) ptx__advise_lock(k, f, &at);
-        if (at.op == PTX_ATOMIC_CAS) ptx__advise_swap(k, f, &at);
-        if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
-                "an ordinary store to what the atomic at %s takes: others may see it before what "
-                "was stored under the lock; PTX_RELEASE with a scope, or PTX_ATOM_EXCH behind "
-                "ptx_fence, gives it back");
-        if (at.op == PTX_LD && !(at.form->asked & strong) && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
-            ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      "this loop waits for what another thread writes, and an ordinary load may be done once "
-                      "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
-        if (!(at.says & PTX__SAYS(SHUFFLE)) || at.ins->count < at.ins->results + 10u
-            || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
-            || at.name[10] == 'i')
-            continue;
-        for (lane = 0; lane < 32; lane++)
-            if (ptx__shuffle_source(at.name + 10, lane, end[-8], end[-5]) != lane) break;
-        if (lane == 32 || (at.name[10] == 'b' && end[-8] & end[-5] >> 8 & 31))
-            ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      lane < 32 ? "the clamp cuts the warp into segments, and this butterfly crosses their "
-                                  "bounds: half of the lanes get their own value"
-                                : "every lane gets its own value from this shuffle: the last operand is 31 "
-                                  "for down, bfly and idx in the whole warp, and 0 for up");
-    }
-}
-
-/* -- stores that meet -- */
-
-/* about: the store; 1 where what it stores is the same for all and another store of that is no matter */
-static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__ins *store = &k->ins.at[about[0]];
-    const uint32_t *x, *y;
-    int met;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)) return 1;
-    if (at->effect != PTX__EFFECT_WRITE || at->i == about[0]) return 0;
-    x = ptx__shared_operand(k, store);
-    y = ptx__shared_operand(k, at->ins);
-    if (!x || !y || (at->op != PTX_ST && at->name[0] != 'a' && at->name[0] != 'r')) return 0;
-    if (at->op == PTX_ST && at->ins->count == store->count
-        && memcmp(x + 2, y + 2, sizeof *x * (store->count - 3u)) == 0)
-        return 0; /* the same value */
-    met = ptx__clash(k, f, about[0], at->i);
-    if (met < 0 && at->op != PTX_ST) /* a bin that the data choose */
-        return ptx__may_meet(k, f, about[0], at->i) && ptx__worth_guessing(k, f, about[0], at->i)
-                       && ptx__parted(k, f, about[0]) <= PTX__CLASS_BLOCK
-                   ? 2
-                   : 0;
-    return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
-}
-
-/* Stores of which each goes over another thread's, with no barrier between. */
-static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
-    ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);)
-        if (ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_store, &at.i, PTX_ADVICE_RACE,
-                "another thread may be storing there, at %s, with no barrier between: which of the two "
-                "comes last is luck; put a bar.sync there");
-}
-
-/* A wgmma by a descriptor of the array that all have stored to. */
-static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
-                             const uint32_t *about) {
-    const uint32_t *w;
-    if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
-    if (at->effect != PTX__EFFECT_MMA) return 0;
-    for (w = at->w; w < at->end; w = ptx__behind(w))
-        if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
-    return 0;
-}
-/* The address that a matrix descriptor was made of; NULL where that is not plain. */
-static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t depth;
-    ptx__point at;
-    for (depth = 0; depth < 8 && (PTX__TAG(word) == PTX__W_64 || PTX__TAG(word) == PTX__W_32); depth++) {
-        if (!ptx__made_by(k, f, word, &at)) return NULL;
-        if (at.op == PTX_BFE) return at.w;
-        if (at.op != PTX_MOV && at.op != PTX_CVT && at.op != PTX_OR) return NULL;
-        word = *at.w;
-    }
-    return NULL;
-}
-/* A store to the beginning of a tile that a product may still be reading. about: the tile's address */
-static int ptx__look_refill(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    if (at->effect == PTX__EFFECT_MMA_WAIT || at->opaque) return 1;
-    if (at->effect == PTX__EFFECT_BULK_IN) return ptx__same(ptx__bulk_target(k, at->i), about) ? 2 : 0;
-    if (at->op != PTX_ST || at->effect != PTX__EFFECT_WRITE) return 0;
-    p = ptx__places_of(k, f, at->i);
-    return p->known && ptx__reaches(k, f, p, 0, about, 16) ? 2 : 0;
-}
-/* -- stages given back -- */
-
-/* A copy to that place (or, where its offset is no matter, into that array) by those who have waited for the
-   mbarrier, + 1; 0: there is none. */
-static uint32_t ptx__refilled_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *barrier,
-                                     const uint32_t *place) {
-    ptx__point copy, wait;
-    for (copy.i = PTX__BEGIN; ptx__next(k, &copy);) {
-        const uint32_t *to = ptx__bulk_target(k, copy.i);
-        if (copy.effect != PTX__EFFECT_BULK_IN || !to
-            || ptx__alike(k, f, ptx__mbarrier_of(k, copy.i), barrier))
-            continue;
-        if (place[1] == UINT32_MAX ? ptx__array_at(k, f, to) != place[0] : !ptx__same(to, place)) continue;
-        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
-            if (ptx__is_wait(&wait) && ptx__comes_first(f, wait.i, copy.i)
-                && ptx__alike(k, f, ptx__mbarrier_of(k, wait.i), barrier))
-                return copy.i + 1;
-    }
-    return 0;
-}
-/* A read of the array behind its release. about: the array, + 1; the base that it is by, 0 for any */
-static int ptx__look_late(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *x;
-    if (at->opaque || ptx__is_wait(at) || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC)) return 1;
-    x = at->effect == PTX__EFFECT_READ ? ptx__shared_operand(k, at->ins) : NULL;
-    return x && ptx__array_at(k, f, x) == about[0] && (!about[1] || x[0] == about[1]) ? 2 : 0;
-}
-/* The arrival, with nothing that lets the lanes meet before. about: the arrival */
-static int ptx__look_alone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_BARRIER || (at->form->who && at->op != PTX__AT_END);
-}
-/* What a copy brings, before it is waited for. about: its place, and the bytes */
-static int ptx__look_early(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__places *p;
-    const uint32_t *w, *end, *tile;
-    if (at->opaque || ptx__is_wait(at) || at->effect == PTX__EFFECT_BARRIER) return 1;
-    if (at->effect == PTX__EFFECT_READ) {
-        p = ptx__places_of(k, f, at->i);
-        return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
-    }
-    if (at->effect != PTX__EFFECT_MMA) return 0;
-    w = at->w;
-    for (end = at->end; w < end; w++) {
-        tile = PTX__TAG(*w) == PTX__W_64 ? ptx__tile_of(k, f, *w) : NULL;
-        if (tile && *tile == about[0] && !about[1]) return 2;
-        if (PTX__IS_NUMBER(*w)) w += 2;
-    }
-    return 0;
-}
-static int ptx__look_again(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
-    return at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at);
-}
-static void ptx__advise_release(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, i), *x, *to;
-    uint32_t about[2], place[2], copy, last = 0;
-    int budget = 12;
-    ptx__point read;
-    for (read.i = PTX__BEGIN; ptx__next(k, &read);) {
-        x = read.effect == PTX__EFFECT_READ ? ptx__shared_operand(k, read.ins) : NULL;
-        if (!x || x[0] == last || !(place[0] = ptx__array_at(k, f, x))) continue;
-        last = x[0];
-        place[1] = UINT32_MAX;
-        copy = ptx__refilled_behind(k, f, barrier, place);
-        if (!copy) continue;
-        to = ptx__bulk_target(k, copy - 1);
-        about[0] = place[0];
-        about[1] = ptx__know(k, f, to, &budget).step ? x[0] : 0;
-        if (!about[1] || ptx__comes_first(f, read.i, i))
-            ptx__seek_and_note(
-                k, f, i, ptx__look_late, about, PTX_ADVICE_RACE,
-                "what is read here was given back at %s, and the next copy may be writing over "
-                "it: the last read comes before the arrival");
-        about[0] = i;
-        if (read.op == PTX_LD && ptx__parted(k, f, read.i) < PTX__CLASS_LANE
-            && ptx__parted(k, f, i) == PTX__CLASS_LANE)
-            ptx__seek_and_note(
-                k, f, read.i, ptx__look_alone, about, PTX_ADVICE_RACE,
-                "one lane gives back here what its warp reads at %s, and the others may not have "
-                "got there: ptx_bar_warp_sync comes before");
-    }
-}
-static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3];
-    const uint32_t *to;
-    uint64_t bytes;
-    int budget;
-    ptx__point at;
-    if (!(k->seen >> PTX__EFFECT_BULK_IN & 1)) return;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if ((at.says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) == PTX__SAYS(ARRIVAL))
-            ptx__advise_release(k, f, at.i);
-        to = at.effect == PTX__EFFECT_BULK_IN ? ptx__bulk_target(k, at.i) : NULL;
-        budget = 12;
-        if (!to || ptx__know(k, f, to, &budget).step) continue;
-        about[0] = at.i;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_again, about, PTX_ADVICE_RACE,
-            "each round copies to one place, and none waits until what came before, at %s, has "
-            "been read: by an mbarrier that the readers arrive at");
-        about[0] = to[0], about[1] = to[1];
-        about[2] = ptx__number_in(k, f, at.i, 'C', &bytes) && bytes < 65536 ? (uint32_t)bytes : 1;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_early, about, PTX_ADVICE_RACE,
-            "what is read here the copy at %s may not have brought yet: the wait for its mbarrier "
-            "comes before");
-    }
-}
-
-/* -- tiles of products -- */
-
-/* Whether who waits for that mbarrier multiplies next: then it says whose turn it is, and gives nothing back.
-   */
-static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
-    uint32_t i;
-    int mine = 0;
-    ptx__point at;
-    for (i = 0; barrier && i < k->ins.count; i++) {
-        if (!ptx__see(k, i, &at)) continue;
-        if (ptx__is_wait(&at)) mine = ptx__same(ptx__in_slot(k, i, 'b'), barrier);
-        if (at.effect == PTX__EFFECT_BULK_IN || at.op == PTX_ST || at.effect == PTX__EFFECT_COPY) mine = 0;
-        if (mine && at.effect == PTX__EFFECT_MMA) return 1;
-    }
-    return 0;
-}
-/* An arrival at an mbarrier behind a product that nothing has been waited for since. about: the tile of a
-   product that may be among those left, or NULL */
-static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
-    if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
-    if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if ((at->says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) != PTX__SAYS(ARRIVAL)) return 0;
-    if (about) return ptx__refilled_behind(k, f, barrier, about) ? 2 : 0;
-    return ptx__is_turn(k, barrier) ? 0 : 2;
-}
-static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = at->w, *tile;
-    const uint32_t *end = at->end;
-    uint32_t about[2];
-    for (; w < end; w++) {
-        if (PTX__IS_NUMBER(*w))
-            w += 2;
-        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
-            about[0] = *tile, about[1] = 0;
-            ptx__seek_and_note(
-                k, f, at->i, ptx__look_release, about, PTX_ADVICE_RACE,
-                "the product at %s may still be reading what this arrival gives back: the wait "
-                "before leaves it under way");
-            if (ptx__array_at(k, f, about))
-                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
-                                   "the product at %s may still be reading what is written here: "
-                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
-        }
-    }
-}
-
-/* From a product to itself, and nothing reads its sums. about: it */
-static int ptx__look_unread(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const ptx__ins *product = &k->ins.at[about[0]];
-    uint32_t from = 0, word, r;
-    (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[0]) return 2;
-    if (at->opaque || at->effect == PTX__EFFECT_MMA) return 1;
-    while ((word = ptx__next_register(k, at->ins, 1, &from)) != 0)
-        for (r = 0; r < product->results; r++)
-            if (k->words.at[product->words + r] == word) return 1;
-    return 0;
-}
-static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
-    uint32_t array;
-    ptx__point at;
-    if (!(k->seen >> PTX__EFFECT_MMA & 1)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        if (at.effect == PTX__EFFECT_MMA) ptx__advise_refills(k, f, &at);
-        if (at.effect == PTX__EFFECT_MMA && ptx__adds(k, f, &at) == 0
-            && ptx__seek(k, f, at.i, ptx__look_unread, &at.i))
-            ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      "each round makes these sums anew, and nothing reads those of the round before: the "
-                      "predicate "
-                      "that says whether the product adds is always false");
-        if (at.effect == PTX__EFFECT_MMA)
-            ptx__seek_and_note(k, f, at.i, ptx__look_release, NULL, PTX_ADVICE_RACE,
-                               "the product at %s may still be reading what this arrival gives back: "
-                               "PTX_WGMMA_WAIT_GROUP for it comes before");
-        if (at.op != PTX_ST || at.effect != PTX__EFFECT_WRITE) continue;
-        array = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
-        if (array && k->shared.at[array - 1].count) /* else the host's layout may hold more */
-            ptx__seek_and_note(
-                k, f, at.i, ptx__look_product, &array, PTX_ADVICE_RACE,
-                "the product reads what other threads store at %s, with no barrier between: behind the "
-                "stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
-    }
-}
-
-/* -- barriers by number -- */
-/* How many warps of a declared block come to instruction i, 0 where that is not known; a bit for each in the
-   first word. */
-static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *lanes) {
-    uint32_t w, warps = (ptx__threads_of(k) + 31) / 32, set = 0, n = 0;
-    if (!warps || k->function
-        || !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
-        return 0;
-    for (w = 0; w < warps && w < 32; w++)
-        if (lanes[w]) set |= 1u << w, n++;
-    lanes[0] = set;
-    return n;
-}
-/* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
-/* From the barrier about[0] on, or from the condition before it, to barrier about[1] past no other. */
-static int ptx__look_barrier(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f;
-    if (at->op == PTX__AT_END) return 0;
-    if (at->i == about[1]) return 2;
-    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
-}
-/* One barrier by number i that some threads come to, where the others may be at barrier j with the same
-   number. */
-static void ptx__advise_one_number(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
-    const uint32_t *number = ptx__in_slot(k, i, 'F'), threads = ptx__threads_of(k);
-    uint32_t about[2], t, from, b = ptx__block_of(f, i), same = 0, others = 0;
-    uint64_t which, count[2] = {threads, threads};
-    if (!threads || !number || !ptx__number_in(k, f, j, 'F', &which)
-        || (ptx__in_slot(k, i, 'G') && !ptx__number_in(k, f, i, 'G', &count[0]))
-        || (ptx__in_slot(k, j, 'G') && !ptx__number_in(k, f, j, 'G', &count[1])) || count[0] >= count[1])
-        return;
-    for (t = 0; t < threads; t += 32) {
-        int good = PTX__VALUE_STEPS;
-        uint64_t is = ptx__value(k, f, number, t, &good);
-        if (!good) return;
-        same |= is == which, others |= is != which;
-    }
-    about[0] = i, about[1] = j;
-    if (!same || !ptx__seek(k, f, i, ptx__look_barrier, about)) return;
-    if (!others) { /* those who do not come to i, by the condition before it */
-        from = f->block[b].idom;
-        if (!b || PTX__CLASS(f->level[b]) <= PTX__CLASS_BLOCK || f->block[from].end - 1 >= i) return;
-        f->chosen = ptx__chosen_for(k, f, b);
-        if (!f->chosen) return;
-        f->chosen ^= PTX__WORD(PTX__W_PRED, 0) ^ PTX__WORD(PTX__W_PRED_NOT, 0);
-        from = ptx__seek(k, f,
-                         f->block[from].end - 1 > f->block[from].first ? f->block[from].end - 2
-                                                                       : f->block[from].first,
-                         ptx__look_barrier, about);
-        f->chosen = 0;
-        if (!from) return;
-    }
-    ptx__note(k, PTX_ADVICE_ORDER, i,
-              "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one barrier, "
-              "one count",
-              (unsigned)which, (unsigned)count[0], (unsigned)count[1], k->ins.at[j].site);
-}
-/* Whether all of that number but i and j come behind one of these, for who comes to it. */
-static int ptx__only_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n, uint64_t which,
-                            uint32_t i, uint32_t j) {
-    uint32_t c;
-    uint64_t other;
-    for (c = 0; c < n; c++)
-        if (ptx__number_in(k, f, at[c], 'F', &other) && other == which && at[c] != i && at[c] != j
-            && !ptx__comes_first(f, i, at[c]) && !ptx__comes_first(f, j, at[c]))
-            return 0;
-    return 1;
-}
-/* Two barriers, at each of which some wait for those who wait at the other. */
-static void ptx__advise_crossed(ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n) {
-    uint32_t i, j, lanes[2][32], come[2];
-    uint64_t number[2], count[2];
-    for (i = 0; i < n && n <= 16; i++)
-        for (j = 0; j < n; j++) {
-            if (!ptx__number_in(k, f, at[i], 'F', number) || !ptx__number_in(k, f, at[j], 'F', number + 1)
-                || number[0] >= number[1] || !ptx__number_in(k, f, at[i], 'G', count)
-                || !ptx__number_in(k, f, at[j], 'G', count + 1))
-                continue;
-            come[0] = ptx__warps_come(k, f, at[i], lanes[0]),
-            come[1] = ptx__warps_come(k, f, at[j], lanes[1]);
-            if (!come[0] || !come[1] || lanes[0][0] & lanes[1][0] || come[0] * 32 >= count[0]
-                || come[1] * 32 >= count[1]
-                || (k->m->forms.at[k->ins.at[at[i]].form].says | k->m->forms.at[k->ins.at[at[j]].form].says)
-                       & PTX__SAYS(ARRIVE)
-                || !ptx__only_behind(k, f, at, n, number[0], at[i], at[j])
-                || !ptx__only_behind(k, f, at, n, number[1], at[i], at[j]))
-                continue;
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at[j],
-                "some wait here at barrier %u for those who wait at barrier %u, at %s, for them: all come to "
-                "barriers in one order",
-                (unsigned)number[1], (unsigned)number[0], k->ins.at[at[i]].site);
-        }
-}
-static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0, lanes[2][32], come[2];
-    uint64_t number[2], count[2];
-    ptx__point p;
-    for (p.i = PTX__BEGIN; ptx__next(k, &p);) {
-        const uint32_t *w = ptx__in_slot(k, p.i, 'F');
-        opaque |= (uint32_t)p.opaque;
-        if (!w) continue;
-        if (!ptx__number(k, f, w, number)) opaque = 1;
-        else if (!(p.says & PTX__SAYS(ARRIVE)))
-            waits |= 1u << (number[0] & 15);
-        if (n < 64) at[n++] = p.i;
-    }
-    for (i = 0; i < n && n <= 16 && !k->function; i++)
-        for (j = 0; j < n; j++)
-            if (i != j && f->effort > 8192) ptx__advise_one_number(k, f, at[i], at[j]);
-    if (!opaque) ptx__advise_crossed(k, f, at, n);
-    for (i = 0; i < n && !opaque; i++) {
-        ptx__see(k, at[i], &p);
-        if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
-        if (p.says & PTX__SAYS(ARRIVE) && !(waits >> (number[0] & 15) & 1) && !k->function)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at[i],
-                "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
-                "number and count is missing",
-                (unsigned)number[0]);
-        if (!ptx__number_in(k, f, at[i], 'G', count)) continue;
-        come[0] = ptx__warps_come(k, f, at[i], lanes[0]);
-        if (come[0] * 32 > count[0])
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at[i],
-                "%u threads come to barrier %u here, and it opens whenever %u have: give it the number of "
-                "those that come",
-                come[0] * 32, (unsigned)number[0], (unsigned)count[0]);
-        for (j = 0; j < 2 * i; j++) { /* others with as many as they are; then those of another count */
-            const uint32_t other = at[j % i];
-            if (!ptx__number_in(k, f, other, 'F', number + 1) || number[1] != number[0]
-                || !ptx__number_in(k, f, other, 'G', count + 1))
-                continue;
-            if (j < i) {
-                if (!come[0] || come[0] * 32 != count[0]) continue;
-                come[1] = ptx__warps_come(k, f, other, lanes[1]);
-                if (!come[1] || come[1] * 32 != count[1] || lanes[0][0] & lanes[1][0]) continue;
-            } else if (count[1] == count[0] || !ptx__level_of(f, at[i]) || !ptx__level_of(f, other))
-                continue;
-            if (ptx__seek(k, f, at[i], ptx__look_for, &other)
-                || ptx__seek(k, f, other, ptx__look_for, &at[i]))
-                continue;
-            if (j < i)
-                ptx__note(k, PTX_ADVICE_ORDER, at[i],
-                          "barrier %u is used by others meanwhile, at %s, and counts both together: take a "
-                          "number of its own for each",
-                          (unsigned)number[0], k->ins.at[other].site);
-            else
-                ptx__note(
-                    k, PTX_ADVICE_ORDER, at[i],
-                    "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one "
-                    "barrier, one count",
-                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[other].site);
-        }
-    }
-}
-
-/* -- carries -- */
-
-/* Whether an operand of the sum is a number: then the flag itself is asked after, as a borrow or a carry. */
-static int ptx__takes_number(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w;
-    uint64_t number;
-    for (w = at->w; w < at->end; w = ptx__behind(w))
-        if (ptx__number(k, f, w, &number)) return 1;
-    return 0;
-}
-static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b = 0, from = 0, read = 1;
-    ptx__point at, by;
-    if (!(k->seen & PTX__SEEN_CARRY)) return;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const int subtracts = at.op == PTX_SUB || at.op == PTX_SUBC;
-        const int reads = at.op == PTX_ADDC || at.op == PTX_SUBC || at.op == PTX_MADC;
-        for (; f->block[b].end <= at.i; b++) from = 0, read = 1;
-        if (at.opaque) read = 1;
-        if (reads && !from)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at.i,
-                "%s reads a carry that was written before a branch or label: sums of many words are made "
-                "in one piece, with no way in or out",
-                at.name);
-        else if (reads && ptx__see(k, from - 1, &by) && (by.op == PTX_SUB || by.op == PTX_SUBC) != subtracts
-                 && !ptx__takes_number(k, f, &at))
-            ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "%s reads what %s wrote, at %s: a borrow is no carry; addc goes with add.cc, subc with "
-                      "sub.cc",
-                      at.name, by.name, by.ins->site);
-        if (at.op == PTX_RAW) from = at.i + 1;
-        if (reads) read = 1;
-        if (!(reads || at.op == PTX_ADD || at.op == PTX_SUB || at.op == PTX_MAD)
-            || !(at.form->asked & PTX_CC & ~PTX__FAMILY))
-            continue;
-        if (!read)
-            ptx__note(
-                k, PTX_ADVICE_ORDER, at.i,
-                "this writes over the carry of the sum at %s, which nothing has read: addc and madc take it "
-                "with them, and so does .cc on those",
-                k->ins.at[from - 1].site);
-        from = at.i + 1, read = (uint32_t)reads;
-    }
-}
-
-/* -- what one lane has --
-   A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last.
-   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these
-   are all of a segment of the warp, whose last lane's number stands above. */
-enum {
-    PTX__TREE_STEPS = 31,
-    PTX__TREE_DOWN = 32,
-    PTX__TREE_UP = 64,
-    PTX__TREE_WHOLE = 128,
-    PTX__TREE_LAST = 8
-};
-
-/* What an operation makes of two of them. */
-static uint32_t ptx__joined(uint32_t a, uint32_t b) {
-    const uint32_t rest = ~(uint32_t)PTX__TREE_STEPS;
-    if (!a || !b || (a | b) & PTX__TREE_WHOLE) return a & PTX__TREE_WHOLE || !b ? a : b;
-    if ((a & rest) != (b & rest) || (a & ~b && b & ~a)) return 0;
-    b |= a;
-    return (b & PTX__TREE_STEPS) == b >> PTX__TREE_LAST ? b | PTX__TREE_WHOLE : b;
-}
-/* What a shuffle makes of one; *wrong: it takes from a lane what another has. */
-static uint32_t ptx__shuffled(const ptx__point *at, uint32_t of, int *wrong) {
-    const uint32_t *end = at->end, way = at->name[10] == 'd' ? PTX__TREE_DOWN : PTX__TREE_UP;
-    uint32_t step, segment, last;
-    if (at->ins->count < at->ins->results + 10u || PTX__TAG(end[-9]) != PTX__W_UNSIGNED
-        || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || at->ins->guard)
-        return 0;
-    step = end[-8] & 31, segment = end[-5] >> 8 & 31, last = 31 & ~segment;
-    if (at->name[10] == 'i' && of & PTX__TREE_WHOLE) {
-        step &= of >> PTX__TREE_LAST;
-        *wrong = of & PTX__TREE_DOWN ? step != 0 : step == 0;
-    }
-    if ((at->name[10] != 'd' && at->name[10] != 'u') || !step || step & (step - 1) || step > last
-        || (end[-5] & last) != (way & PTX__TREE_DOWN ? last : 0))
-        return 0;
-    if (of & PTX__TREE_WHOLE) {
-        if (!(of & way & PTX__TREE_DOWN)) return 0;
-        *wrong = (step & of >> PTX__TREE_LAST) != 0; /* else segments of the warp are put together */
-    }
-    return ((of & way ? of & PTX__TREE_STEPS : 0) | step | way | last << PTX__TREE_LAST);
-}
-/* Whether what instruction i stores is stored by lanes that have it not. */
-static int ptx__wrong_lane(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t mark) {
-    const uint32_t *place = ptx__in_slot(k, i, 'm'), last = mark >> PTX__TREE_LAST;
-    uint32_t lanes[32], w, lane, has = 0, others = 0, some = 0;
-    const uint32_t warps = k->need[0] ? (ptx__threads_of(k) + 31) / 32 : 32;
-    if (ptx__parted(k, f, i) < PTX__CLASS_LANE) /* in places of their own, of which one may be read */
-        return mark & PTX__TREE_DOWN
-               && !(ptx__shared_operand(k, &k->ins.at[i]) && place && PTX__TAG(*place) < PTX__CLASSES
-                    && ptx__class_of(f, *place) == PTX__CLASS_LANE);
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_WARP, lanes)) return 0;
-    for (lane = 0; lane < 32; lane++)
-        if (!(lane & last)) has |= 1u << lane;
-    for (w = 0; w < warps && w < 32; w++) some |= lanes[w] & has, others |= lanes[w] & ~has;
-    return mark & PTX__TREE_DOWN ? others != 0 : some && !others;
-}
-/* What instruction makes of the marks of its operands. */
-static uint32_t ptx__tree_of(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at, int *wrong) {
-    const uint32_t *w, *tree = f->wanted;
-    uint32_t mark = 0;
-    if (at->says & PTX__SAYS(SHUFFLE))
-        return PTX__TAG(*at->w) < PTX__CLASSES ? ptx__shuffled(at, tree[ptx__slot(f, *at->w)], wrong) : 0;
-    if (at->form->result != PTX__RESULT_SAME || at->op == PTX_LD || at->opaque) return 0;
-    for (w = at->w; w < at->end; w = ptx__behind(w))
-        if (PTX__TAG(*w) < PTX__CLASSES) mark = ptx__joined(mark, tree[ptx__slot(f, *w)]);
-    if (at->op == PTX_SELP && mark & PTX__TREE_DOWN) { /* by the lane: a sum of what there is from each on */
-        int good = PTX__VALUE_STEPS;
-        ptx__value(k, f, at->end - 1, 0, &good);
-        if (good) return 0;
-    }
-    if (!(mark & PTX__TREE_WHOLE)) return mark;
-    if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2]))
-        return 0; /* by lanes, it may be */
-    return at->op != PTX_SETP && PTX__TAG(k->words.at[at->ins->words]) == PTX__W_PRED ? 0 : mark;
-}
-static void ptx__advise_lanes(ptx_kernel *k, ptx__flow *f) {
-    const uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    uint32_t *tree = f->wanted, i, says = 0;
-    ptx__point at;
-    for (i = 0; i < k->m->forms.count; i++) says |= k->m->forms.at[i].says;
-    if (!(says & PTX__SAYS(SHUFFLE)) || k->function) return;
-    for (i = 0; i < registers; i++) tree[i] = 0;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w, made = at.ins->results ? k->words.at[at.ins->words] : 0;
-        uint32_t mark = 0, b;
-        int wrong = 0;
-        if (at.op == PTX_ST || (at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) {
-            for (w = at.w; w < at.end; w = ptx__behind(w))
-                if (PTX__TAG(*w) < PTX__CLASSES) mark |= tree[ptx__slot(f, *w)];
-            wrong = mark & PTX__TREE_WHOLE && ptx__wrong_lane(k, f, at.i, mark);
-            b = ptx__block_of(f, at.i);
-            i = wrong ? 0 : ptx__chosen_for(k, f, b);
-            if (i && PTX__CLASS(f->level[f->block[b].idom]) < PTX__CLASS_LANE) { /* each lane by its own */
-                mark = tree[f->base[PTX__W_PRED] + PTX__INDEX(i)];
-                wrong = mark & PTX__TREE_WHOLE && mark & PTX__TREE_DOWN;
-            }
-        } else if (at.ins->results && PTX__TAG(made) < PTX__CLASSES)
-            tree[ptx__slot(f, made)] = ptx__tree_of(k, f, &at, &wrong);
-        if (wrong)
-            ptx__note(
-                k, PTX_ADVICE_LANES, at.i,
-                "not all lanes that come have here what is used: shuffles down leave the result of the "
-                "warp in its first lane, and shuffles up in its last; ptx_shfl_idx from there gives it to "
-                "all, ptx_shfl_bfly makes it in all");
-    }
-}
-
-static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
-    ptx_pressure_info peak;
-    uint32_t cap = ptx__register_cap(k, k->max_threads), n;
-    ptx__point at;
-    if (k->max_registers && k->max_registers < cap) cap = k->max_registers;
-    for (at.i = PTX__BEGIN; k->seen & PTX__SEEN_SETMAXNREG && ptx__next(k, &at);)
-        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > cap)
-            cap = n < 255 ? n : 255;
-    if (ptx__peak(k, f, &peak) && peak.registers > cap)
-        ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
-                  "%u registers are live here, and a thread may have %u", peak.registers, cap);
-}
-
-/* What is said to be the same, and is what an atomic sum gives each thread of many: no two of them get the
-   same. */
-static ptx_code ptx__verify_handed_out(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i;
-    ptx__point by;
-    for (i = 0; f->classes && i + 1 < k->asserted.count; i += 2)
-        if (ptx__made_by(k, f, k->asserted.at[i], &by) && by.op == PTX_ATOMIC
-            && by.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(by.end[-3]) == PTX__W_UNSIGNED
-            && by.end[-2] && ptx__many_do(k, f, by.i, ptx__in_slot(k, by.i, 'm')))
-            return ptx__fault(k, PTX_E_DIVERGENT, by.i,
-                              "this is said to be the same for threads together, and each of them gets "
-                              "another number: let one thread do it, and shared memory tell the others");
-    return PTX_E_NONE;
-}
-
-/* What is checked of a kernel whose blocks are known, in this order. */
-static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__verify_reach,  ptx__verify_values,  ptx__verify_ends,     ptx__verify_convergence,
-    ptx__verify_copies, ptx__verify_carry,   ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted, ptx__verify_handed_out};
-
-/* f: the flow of the kernel, for those who go on with it. */
-static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
+/* What is left open where the record ends. */
+static ptx_code ptx__check_record(ptx_kernel *k) {
     size_t i;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
     if (k->scopes.count)
@@ -15347,19 +9197,24 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
                              k->labels.at[i].site);
     if (!k->ins.count)
         return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
-    if (!ptx__make_blocks(k, f)) return k->m->error.code;
-    for (i = 0; i < sizeof ptx__verifiers / sizeof *ptx__verifiers; i++)
-        if (ptx__verifiers[i](k, f)) return k->m->error.code;
+    return PTX_E_NONE;
+}
+
+/* g: the graph, for those who go on with it. */
+static ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
+    size_t i;
+    if (ptx__check_record(k)) return k->m->error.code;
+    if (!ptx__make_graph(k, g, (k->seen & PTX__SEEN_TOGETHER) != 0)) return k->m->error.code;
+    for (i = 0; i < sizeof ptx__checks / sizeof *ptx__checks; i++)
+        if (ptx__checks[i](k, g)) return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
 }
 
 static ptx_code ptx__verify_kernel(ptx_kernel *k) {
-    ptx__flow f;
+    ptx__graph g;
     if (k->verified) return PTX_E_NONE;
-    if (k->asks && ptx__verify_text(k)) return k->m->error.code;
-    f.advising = 0;
-    return ptx__verify_with(k, &f);
+    return ptx__verify_with(k, &g);
 }
 
 /* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
@@ -15430,7 +9285,8 @@ static int ptx__find_recursion(ptx_module *m) {
             continue;
         }
         callee = k->calls.at[at + 1] == PTX__ANY_CALLEE ? NULL : m->kernels.at[k->calls.at[at + 1]];
-        if (callee && !callee->reached) stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
+        if (callee && !callee->reached)
+            stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
         else if (callee && (callee->reached == 1 || callee->recursive))
             k->recursive = k->calls.at[at] + 1;
         else
@@ -15472,59 +9328,9 @@ PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
 }
 
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info) {
-    ptx__flow f;
+    ptx__graph g;
     if (!m || !info || m->error.code || index >= m->used) return 0;
-    f.advising = 1;
-    return !ptx__verify_with(m->kernels.at[index], &f) && ptx__peak(m->kernels.at[index], &f, info);
-}
-
-static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,         ptx__advise_copies,     ptx__advise_same_place,   ptx__advise_order,
-    ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
-    ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
-    ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_numbers,      ptx__advise_lanes,
-    ptx__advise_carries,       ptx__advise_pressure};
-
-static int ptx__make_places(ptx_module *m) {
-    uint32_t i;
-    int ok;
-    m->places.count = 0;
-    PTX__ROOM(m, m->places, PTX__PLACES + 1, ok);
-    if (!ok) return 0;
-    m->places.count = PTX__PLACES;
-    for (i = 0; i <= PTX__PLACES; i++) m->places.at[i].instruction = m->places.at[i].bytes = 0;
-    return 1;
-}
-
-PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
-    size_t i, a;
-    if (!m || ptx_verify(m)) return 0;
-    m->notes.count = m->advice_text.count = 0;
-    for (i = 0; i < m->used && !m->error.code; i++) {
-        ptx_kernel *k = m->kernels.at[i];
-        ptx__flow f;
-        f.advising = 2;
-        if (ptx__verify_with(k, &f) || !ptx__make_places(m)) break;
-        for (a = 0; a < sizeof ptx__advisers / sizeof *ptx__advisers; a++) ptx__advisers[a](k, &f);
-    }
-    return m->error.code ? 0u : (uint32_t)m->notes.count;
-}
-
-PTXGEN_API int ptx_advice_get(const ptx_module *m, uint32_t index, ptx_advice *advice) {
-    const ptx__note_ *n;
-    if (!m || !advice || index >= m->notes.count) return 0;
-    n = &m->notes.at[index];
-    advice->code = (ptx_advice_code)n->code;
-    advice->message = m->advice_text.at + n->message;
-    advice->site = n->site;
-    advice->kernel = m->names.at + n->kernel;
-    advice->instruction = n->instruction;
-    return 1;
-}
-
-PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
-    return (unsigned)code < PTX_ADVICE_COUNT ? ptx__advice_names[code] : "?";
+    return !ptx__verify_with(m->kernels.at[index], &g) && ptx__find_pressure(m->kernels.at[index], &g, info);
 }
 
 /* -- print -- */
@@ -15716,7 +9522,7 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
         which = ptx__placeholder(&text);
         if (which >= ins->results) {
             w += ins->results + 1;
-            for (which -= ins->results; which > 0; which--) w = ptx__behind(w);
+            for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
         } else
             w += which;
         p = ptx__print_operand(k, p, &w);
@@ -16003,9 +9809,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
         p = ptx__put(m, p, " = {");
         for (i = 0; p && i < count; i++) {
             uint64_t bits = 0;
-            uint32_t byte;
-            for (byte = 0; v->data && byte < part; byte++)
-                bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
+            uint32_t at;
+            for (at = 0; v->data && at < part; at++)
+                bits |= (uint64_t)data[(size_t)i * part + at] << (8 * at);
             for (; a < m->addresses.count && m->addresses.at[a].in == index; a++)
                 if (m->addresses.at[a].element >= i) break;
             if (!(p = ptx__text_room(m, p, 64))) break;
@@ -16086,7 +9892,10 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
             p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
-            if (site) p = ptx__string(ptx__string(p, " // "), site);
+            if (site) { /* from a caller of the functions with _: no character may end the comment */
+                p = ptx__string(p, " // ");
+                for (; *site; site++) *p++ = *site < 32 || *site > 126 ? '?' : *site;
+            }
         }
         *p++ = '\n';
     }
@@ -16098,6 +9907,13 @@ static uint32_t ptx__count_lines(const char *p, const char *end) {
     uint32_t lines = 0;
     for (; p < end; p++) lines += *p == '\n';
     return lines;
+}
+
+PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
+    uint32_t before = (m->comments ? 1u : 0u) | (m->lines ? 2u : 0u);
+    m->comments = comments & 1u;
+    m->lines = comments >> 1 & 1u;
+    return before;
 }
 
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
@@ -16221,53 +10037,6 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
-}
-
-/* -- the reference -- */
-
-static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
-    unsigned bit;
-    for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
-}
-static void ptx__write_types(ptx__writer *w, uint64_t set) {
-    unsigned type;
-    const char *between = "";
-    for (type = 0; type < PTX__TYPE_COUNT; type++)
-        if (set >> type & 1) ptx__write(w, between), ptx__write(w, ptx__types[type].name), between = " ";
-}
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
-    static const char *const ids[] = {
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
-        PTX_TABLE(PTX__OP, PTX__FORM)
-#undef PTX__OP
-#undef PTX__FORM
-    };
-    ptx__writer w = {NULL, 0, 0};
-    const ptx__row *r = row < PTX__ROW_COUNT ? &ptx__rows[row] : NULL;
-    char text[200];
-    w.at = line;
-    w.capacity = capacity;
-    if (!r) return ptx__written(&w);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
-    ptx__write(&w, text);
-    ptx__write_types(&w, r->types);
-    if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
-    ptx__write(&w, "\t");
-    if (r->need) ptx__write_mods(&w, r->need);
-    if (r->allow & ~r->need)
-        ptx__write(&w, r->need ? " and " : ""),
-            ptx__write_mods(&w, (r->allow & ~r->need) | (r->allow & PTX__FAMILY));
-    snprintf(text, sizeof text, "\t%u.%u\tsm_", (r->version < 63 ? 63u : r->version) / 10u,
-             (r->version < 63 ? 63u : r->version) % 10u);
-    ptx__write(&w, text);
-    if (r->sm < PTX__ON_FIRST) {
-        snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
-        ptx__write(&w, text);
-    } else
-        ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
-    return ptx__written(&w);
 }
 
 #ifdef __cplusplus

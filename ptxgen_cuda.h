@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 } };        // entry, grid, block; the rest is 0
+       ptx_launch g = ptx_launch_1d(1000, 256);                  // 4 blocks of 256 threads
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);
@@ -32,21 +32,24 @@
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
      [TABLE]      the driver's functions: pointers, loader and message are made from it
-     [INTERFACE]  functions
+     [INTERFACE]  functions; then one room for each operation on tensors
      [SUPPORT]    implementation: memory, errors, library
-     [CORE]       implementation: handle, memory, streams, programs, cache, launch
+     [CORE]       implementation: handle, memory, streams, programs, cache, launch, calls, operations
      [LICENSE]
 
    [MANUAL]
    LIBRARY  ptxcu_desc.library, else the variable PTXGEN_CUDA_LIBRARY, else libcuda.so.1, libcuda.so
           (nvcuda.dll on Windows). If that gives no working driver with a device: ptxcu_desc.fallback, else
           PTXGEN_CUDA_FALLBACK. So a machine without a GPU runs the same program on the CPU driver of
-          tests/sim. An empty variable is none. The library stays loaded when the handle is closed: its own
+          tests/sim (`make build/libptxsim.so`). An empty variable is none; a program with more rights than
+          its caller (setuid) reads neither. The library stays loaded when the handle is closed: its own
           threads may still run.
    CONTEXT  The device's primary context, shared with everything else that uses it (the CUDA runtime too),
-          or the caller's current one. Each call that reaches the driver makes the handle's context current
-          on the calling thread and leaves it so; ptxcu_close puts back what was current at ptxcu_open, if
-          it is still this one.
+          or one of the caller's: ptxcu_desc.context, or the one that is current at ptxcu_open. The caller
+          keeps it until ptxcu_close. Each call that reaches the driver pushes the handle's context and pops
+          it before it returns, on errors too, so that the calling thread has the same current context as
+          before. If the handle's context is current already, nothing is pushed or popped: a thread that
+          launches much may make it current itself (ptxcu_get_context).
    THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
           Not at the same time: opening or closing a handle and anything else with it; unloading a program
           (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
@@ -64,9 +67,10 @@
    TENSORS  A ptxcu_tensor is address, shape, strides and type, by value, and knows whose memory it lies in.
           Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
-   CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
+   CALLS  An operation of ptxgen_kernels.h on certain tensors: what 0 means in its description stands in that
+          header's manual, under ZERO. Include that header too, before or after this one; then
 
-              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
               ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
               ptxcu_workspace_create(cu, &call, stream, &d.workspace);
@@ -84,11 +88,26 @@
           the handle's.
    DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs, in cache_files files of 4 MiB
           at most: a text has four of them to lie in, chosen by a hash of it, of the chip and of the driver's
-          version, and takes the place of the oldest. All these stand in the file, the text as its length and
-          128 bits, with a check sum over everything. A file is written under another name and then renamed,
-          so that others see the old or the new one, never half of it; a file that is damaged, foreign or
-          refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
-          error. A folder may be shared by any number of processes and machines.
+          version, and takes the place of the oldest. All these stand in the file, the whole text too, with a
+          check sum against damage. A file is written under another name and then renamed, so that others see
+          the old or the new one, never half of it. What cannot be read, written or trusted is built again:
+          that costs time and is no error. But a path of more than 511 characters is one (ARGUMENT), and so is
+          a folder that is there and cannot be trusted (FOLDER). Any number of processes may share a folder.
+          Files that killed processes left half written are removed after an hour, at a handle's first write.
+   TRUST  Machine code from the folder runs with the rights of the program, and cannot be checked. So only the
+          program's own user (the effective one) and root are trusted.
+          - The folder belongs to one of them, and nobody else may write to it, unless it is sticky (/tmp).
+            ptxcu_open checks this, and so does each use.
+          - A file is used if it is a regular file of the user's own, without a second name (hard link), that
+            nobody else may write to. It is opened without following a link and without waiting. Its lengths
+            must add up to the file's, and its text must be the one asked for, compared byte by byte.
+          - A file is written under a random name that does not exist yet, with access for its user alone.
+          The caller chooses the directories above the folder: whoever may rename one of them chooses the
+          folder, so take one in the user's home. Several users need a folder each. On Windows the access list
+          of the folder says who may write to it, and is not checked; a reparse point (link) is not followed.
+          Two more things are code, and as trusted as the program: the driver's library, which
+          PTXGEN_CUDA_LIBRARY and the search path of libraries name; and PTX, which may read and write all
+          memory of the context.
 
    DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
           streams by itself; build graphs node by node; use several devices through one handle (open one
@@ -130,7 +149,10 @@ extern "C" {
     X(OVERFLOW, "overflow", "a size or an offset passes 64 bits, or 32 where no more are possible")          \
     X(FREED, "freed", "a tensor that was freed, or a call prepared with a program that was unloaded")        \
     X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
-    X(BUSY, "busy", "a result whose call has not finished")
+    X(BUSY, "busy", "a result whose call has not finished")                                                  \
+    X(CONTEXT, "context", "no context is current, or the one given cannot be used")                          \
+    X(VARIABLE, "variable", "the program has no such variable")                                              \
+    X(FOLDER, "folder", "the cache folder is no directory, or others than its user may change it")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
@@ -159,9 +181,10 @@ typedef void *ptxcu_graph;                  /* CUgraphExec: ready to be launched
 typedef struct ptxcu_desc {
     const char *library;     /* path or name, instead of PTXGEN_CUDA_LIBRARY and the usual names */
     const char *fallback;    /* tried when no other gives a device, instead of PTXGEN_CUDA_FALLBACK */
-    int device;              /* ordinal */
-    int use_current_context; /* 1: the context that is current now, if there is one, and its device */
-    const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
+    int device;              /* ordinal; for the primary context only */
+    int use_current_context; /* 1: the context that is current now, and its device; none is an error */
+    void *context;           /* a CUcontext, used with its device instead of these; NULL: none */
+    const char *cache_folder; /* compiled programs are kept there: see DISK and TRUST. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
     ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
     void *alloc_user;
@@ -252,139 +275,6 @@ typedef struct ptxcu_call {
 
 typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_start */
 
-#ifdef PTXGEN_KERNELS_H /* operations on tensors: with ptxgen_kernels.h included before */
-
-/* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
-   strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
-   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). */
-typedef struct ptxcu_kv_cache {
-    /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
-    ptxcu_tensor k, v;
-    ptxcu_tensor blocks;    /* paged: u32 [batch, max_pages], which page holds which positions; else zero */
-    ptxcu_tensor addresses; /* not paged: u64 [2, batch], where each sequence's k and v begin */
-    uint32_t owns;          /* k and v were made with it */
-    uint32_t unused;
-} ptxcu_kv_cache;
-
-/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
-typedef struct ptxcu_flash_decode_desc {
-    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
-    ptxcu_tensor q, out;
-    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
-    const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included */
-    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
-    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
-    uint32_t window;             /* keys that a query sees; 0: all */
-    float scale;                 /* 0: 1/sqrt(head_dim) */
-    float soft_cap;              /* 0: none */
-} ptxcu_flash_decode_desc;
-
-/* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
-typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v;           /* f32, f16 or bf16 [tokens, kv_heads, head_dim] */
-    const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
-    ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
-    ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step,
-        sequence_step; /* checked here, what lies in device memory by the kernel */
-} ptxcu_kv_scatter_desc;
-
-/* Attention of whole prompts: ptxk_flash_prefill_args in tensors. Strides are free but for head_dim's, so
-   that [batch, heads, seq, head_dim] is a matter of transposing, and q, k and v may lie in one row. With
-   cumulative lengths the sequences follow each other: q and out [rows, heads, head_dim], k and v [keys,
-   kv_heads, head_dim]. */
-typedef struct ptxcu_flash_prefill_desc {
-    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim], f32, f16 or bf16; out may be q */
-    ptxcu_tensor k, v;        /* of q's type, [batch, kv_len, kv_heads, head_dim] */
-    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: where sequences begin, and the end; zero: none */
-    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: the most of any sequence; 0: all. Else ignored */
-    uint32_t causal;          /* 1: a query sees keys up to its own */
-    uint32_t window;          /* 0: none */
-    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
-    float scale;              /* 0: 1/sqrt(head_dim) */
-    float soft_cap;           /* 0: none */
-    uint32_t unused;
-} ptxcu_flash_prefill_desc;
-
-/* A further matrix over the same x: K and V beside Q, or the up matrix of a SwiGLU. */
-typedef struct ptxcu_gemv_matrix {
-    ptxcu_tensor weights; /* as below; zero: there is none */
-    ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
-    uint32_t format;      /* 0: as the first */
-    uint32_t unused;      /* 0 */
-} ptxcu_gemv_matrix;
-
-/* y = W norm(x) + bias + residual: ptxk_gemv_args in tensors. */
-typedef struct ptxcu_gemv_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
-    ptxcu_tensor x;         /* f32 [columns, k] */
-    ptxcu_tensor gamma;     /* f32 [k]; zero: none */
-    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
-    ptxcu_tensor y;         /* f32 or f16 [columns, n] */
-    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
-    uint32_t format;        /* 0: PTXK_Q4_K */
-    uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x, with eps */
-    float eps;
-    ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
-    ptxcu_gemv_matrix more[2];
-    uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
-    uint32_t unused;        /* 0 */
-} ptxcu_gemv_desc;
-
-/* The operations of a layer on tensors of f32, f16 or bf16; dense where nothing else is said. */
-typedef struct ptxcu_norm_desc {
-    ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
-    ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
-    ptxcu_tensor gamma, beta; /* [n], of one type; zero: none */
-    uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
-    float eps;
-} ptxcu_norm_desc;
-
-typedef struct ptxcu_softmax_desc {
-    ptxcu_tensor x, y; /* [rows, n]; y may be x */
-    float scale;       /* 0: 1 */
-    uint32_t unused;   /* 0 */
-} ptxcu_softmax_desc;
-
-typedef struct ptxcu_activation_desc {
-    ptxcu_tensor x, y; /* [rows, n], rows any stride apart; y may be x or up */
-    ptxcu_tensor up;   /* the same, of x's type; zero: none */
-    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
-    uint32_t unused;   /* 0 */
-} ptxcu_activation_desc;
-
-typedef struct ptxcu_rope_desc {
-    ptxcu_tensor x;           /* [tokens, heads, head_dim], tokens any stride apart; changed in place */
-    ptxcu_tensor positions;   /* u32 [tokens] */
-    ptxcu_tensor frequencies; /* f64 [dims / 2]: ptxk_rope_frequencies(); so many elements are turned */
-    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t unused;          /* 0 */
-} ptxcu_rope_desc;
-
-typedef struct ptxcu_embed_desc {
-    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
-    ptxcu_tensor ids;   /* u32 [tokens] */
-    ptxcu_tensor y;     /* [tokens, n] */
-    uint32_t format;    /* PTXK_F32 ... */
-    float scale;        /* 0: 1 */
-} ptxcu_embed_desc;
-
-typedef struct ptxcu_sample_desc {
-    ptxcu_tensor logits;    /* [rows, n] */
-    ptxcu_tensor positions; /* u32 [rows]: counter of random numbers; zero: all are 0 */
-    ptxcu_tensor tokens;    /* u32 [rows]: the result */
-    uint64_t seed;
-    uint32_t method;        /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
-    uint32_t top_k;         /* 0: all */
-    float top_p;            /* 0 or 1: all */
-    float temperature;      /* 0: the largest */
-} ptxcu_sample_desc;
-#endif
-
 /* As many arguments as a launch may have. */
 #define PTXCU_ARGS_MAX 256
 
@@ -406,9 +296,9 @@ typedef struct ptxcu_sample_desc {
     X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                     \
     X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                \
     X(cuDevicePrimaryCtxRelease_v2, (int device))                                                            \
-    X(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))                                \
     X(cuCtxGetCurrent, (void **context))                                                                     \
-    X(cuCtxSetCurrent, (void *context))                                                                      \
+    X(cuCtxPushCurrent_v2, (void *context))                                                                  \
+    X(cuCtxPopCurrent_v2, (void **context))                                                                  \
     X(cuCtxGetDevice, (int *device))                                                                         \
     X(cuCtxSynchronize, (void))                                                                              \
     X(cuModuleLoadDataEx, (void **module_, const void *image, unsigned n, int *options, void **values))      \
@@ -419,6 +309,7 @@ typedef struct ptxcu_sample_desc {
     X(cuLinkDestroy, (void *state))                                                                          \
     X(cuModuleUnload, (void *module_))                                                                       \
     X(cuModuleGetFunction, (void **function, void *module_, const char *name))                               \
+    X(cuModuleGetGlobal_v2, (uint64_t * address, size_t * bytes, void *module_, const char *name))           \
     X(cuFuncGetAttribute, (int *value, int attribute, void *function))                                       \
     X(cuFuncSetAttribute, (void *function, int attribute, int value))                                        \
     X(cuMemAlloc_v2, (uint64_t * address, size_t bytes))                                                     \
@@ -467,7 +358,7 @@ typedef struct ptxcu_sample_desc {
 /* Find a driver, open a device.
    cu: gets a handle to be closed, on error too (to read the error), except that it is NULL without memory
    desc: may be NULL
-   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE. */
+   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER, ARGUMENT. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
@@ -479,6 +370,8 @@ PTXGEN_API const char *ptxcu_error_name(ptxcu_code code);
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu);
 /* Any symbol of the driver library, or NULL. Copy it into a function pointer with memcpy. */
 PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name);
+/* The CUcontext that the handle works in, or NULL. */
+PTXGEN_API void *ptxcu_get_context(const ptxcu *cu);
 /* Wait for everything in the context. */
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu);
 
@@ -589,6 +482,13 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
 /* The index of an entry, for ptx_launch.entry. Errors: ENTRY. */
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry);
+/* Where a variable lies (ptx_variable_desc.exported, or .visible in a text), and its size: for copies, fills
+   and ptxcu_tensor_wrap. It belongs to the program; ptxcu_free refuses it. Errors: VARIABLE. */
+PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name, ptxcu_buffer *buffer);
+/* The driver's own handles, CUmodule and CUfunction, for calls of ptxcu_symbol. They live as long as the
+   program. Errors: ENTRY. */
+PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_);
+PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function);
 /* The program of an operation, built for this device at the first call; later calls allocate nothing.
    op: read during the call only; its emit function is what tells operations apart
    desc: op->desc_bytes bytes, of which padding counts, too
@@ -669,38 +569,41 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, p
 /* Wait, and let go. NULL is fine. Before ptxcu_close. After an error it is still there: call it again. */
 PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
 
-#ifdef PTXGEN_KERNELS_H /* -- operations, as one call each; what they compute says ptxgen_kernels.h -- */
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN_CUDA_H */
+
+#if defined(PTXGEN_KERNELS_H) && !defined(PTXGEN__CUDA_OPERATIONS_H)
+#define PTXGEN__CUDA_OPERATIONS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- operations on tensors -- */
 
 /* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
    written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
    in one of the forms above. Where the plan needs a workspace: prepare without one, ptxcu_workspace_create,
    prepare with it. ptxcu_<operation> prepares and runs; when the kernel is there it allocates nothing either.
    Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and ptxcu_operation's. */
-PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
-                                                 ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
-                                               ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
-                                                  ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
-                                          ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
-                                               ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_stream stream);
+
+/* -- KV caches -- */
+
+/* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
+   strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
+   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). Pages are dense, each
+   [kv_heads, page_size, head_dim] or [page_size, kv_heads, head_dim] (transpose dimensions 1 and 2 of the
+   pools). Sequences whose caches are allocated apart: ptxcu_kv_cache_wrap_each. */
+typedef struct ptxcu_kv_cache {
+    /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
+    ptxcu_tensor k, v;
+    ptxcu_tensor blocks;    /* paged: u32 [batch, max_pages], which page holds which positions; else zero */
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], where each sequence's k and v begin */
+    uint32_t owns;          /* k and v were made with it */
+    uint32_t unused;
+} ptxcu_kv_cache;
 
 /* A cache with memory of its own, dense, contents undefined; waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
@@ -709,14 +612,194 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
    stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* A cache of sequences that are allocated apart: k and v are arrays of `batch` tensors [kv_heads, max_seq,
+   head_dim], all of one shape and with the same strides, which stay the caller's. In the cache they are those
+   of the first sequence, with a stride of 0 to the next. Where one was freed, calls are refused (FREED).
+   Waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                               uint32_t batch, ptxcu_kv_cache *cache);
 /* What create or wrap made. NULL and zero are fine. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
-#endif
+
+/* -- flash_decode -- */
+
+/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
+typedef struct ptxcu_flash_decode_desc {
+    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
+    ptxcu_tensor q, out;
+    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
+    const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
+    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included; zero: all are `length` */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
+    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
+    uint32_t max_len;            /* the longest length to plan for; 0: `length`, or max_seq */
+    uint32_t window;             /* keys that a query sees; 0: all */
+    float scale;                 /* 0: 1/sqrt(head_dim) */
+    float soft_cap;              /* 0: none */
+    uint32_t length;             /* of every sequence, known to the host; 0: see lengths */
+    uint32_t unused;             /* 0 */
+} ptxcu_flash_decode_desc;
+
+PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
+                                                 ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
+
+/* -- kv_scatter -- */
+
+/* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
+typedef struct ptxcu_kv_scatter_desc {
+    ptxcu_tensor k, v; /* f32, f16 or bf16 [tokens, kv_heads, head_dim]; one may be zero: the other alone */
+    const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
+    ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
+    ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
+    uint32_t position, position_step,
+        sequence_step; /* checked here, what lies in device memory by the kernel */
+} ptxcu_kv_scatter_desc;
+
+PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
+                                               ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *desc, ptxcu_stream stream);
+
+/* -- flash_prefill -- */
+
+/* Attention of whole prompts: ptxk_flash_prefill_args in tensors. Strides are free but for head_dim's, so
+   that [batch, heads, seq, head_dim] is a matter of transposing, and q, k and v may lie in one row. With
+   cumulative lengths the sequences follow each other: q and out [rows, heads, head_dim], k and v [keys,
+   kv_heads, head_dim]. */
+typedef struct ptxcu_flash_prefill_desc {
+    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim], f32, f16 or bf16; out may be q */
+    ptxcu_tensor k, v;        /* of q's type, [batch, kv_len, kv_heads, head_dim] */
+    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: where sequences begin, and the end; zero: none */
+    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
+    uint32_t q_len, kv_len;   /* cumulative: the most of any sequence; 0: all. Else ignored */
+    uint32_t causal;          /* 1: a query sees keys up to its own */
+    uint32_t window;          /* 0: none */
+    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
+    float scale;              /* 0: 1/sqrt(head_dim) */
+    float soft_cap;           /* 0: none */
+    uint32_t unused;
+} ptxcu_flash_prefill_desc;
+
+PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
+                                                  ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
+                                          ptxcu_stream stream);
+
+/* -- gemv -- */
+
+/* A further matrix over the same x: K and V beside Q, or the up matrix of a SwiGLU. */
+typedef struct ptxcu_gemv_matrix {
+    ptxcu_tensor weights; /* as below; zero: there is none */
+    ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
+    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
+    uint32_t unused;      /* 0 */
+} ptxcu_gemv_matrix;
+
+/* y = W norm(x) + bias + residual: ptxk_gemv_args in tensors. */
+typedef struct ptxcu_gemv_desc {
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
+    ptxcu_tensor x;         /* f32 [columns, k] */
+    ptxcu_tensor gamma;     /* f32 [k]; zero: none */
+    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; one y only; zero: none */
+    ptxcu_tensor y;         /* f32 or f16 [columns, n] */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
+    uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t norm;          /* 1: RMSNorm of x, with eps */
+    float eps;              /* 0 or more, finite; 0: nothing is added */
+    ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
+    ptxcu_gemv_matrix more[2];
+    uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
+    uint32_t unused;        /* 0 */
+} ptxcu_gemv_desc;
+
+PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
+
+/* -- norm -- */
+
+/* The operations of a layer on tensors of f32, f16 or bf16; dense where nothing else is said. */
+typedef struct ptxcu_norm_desc {
+    ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
+    ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; beta with PTXK_NORM_LAYER and gamma only; zero: none */
+    uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
+    float eps;                /* 0 or more, finite; 0: nothing is added */
+} ptxcu_norm_desc;
+
+PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_stream stream);
+
+/* -- softmax -- */
+
+typedef struct ptxcu_softmax_desc {
+    ptxcu_tensor x, y; /* [rows, n]; y may be x */
+    float scale;       /* 0: 1 */
+    uint32_t unused;   /* 0 */
+} ptxcu_softmax_desc;
+
+PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_stream stream);
+
+/* -- activation -- */
+
+typedef struct ptxcu_activation_desc {
+    ptxcu_tensor x, y; /* [rows, n], rows any stride apart; y may be x or up */
+    ptxcu_tensor up;   /* the same, of x's type; zero: none */
+    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t unused;   /* 0 */
+} ptxcu_activation_desc;
+
+PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
+                                               ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *desc, ptxcu_stream stream);
+
+/* -- rope -- */
+
+typedef struct ptxcu_rope_desc {
+    ptxcu_tensor x;           /* [tokens, heads, head_dim], tokens any stride apart; changed in place */
+    ptxcu_tensor positions;   /* u32 [tokens] */
+    ptxcu_tensor frequencies; /* f64 [dims / 2]: ptxk_rope_frequencies(); so many elements are turned */
+    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t unused;          /* 0 */
+} ptxcu_rope_desc;
+
+PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_stream stream);
+
+/* -- embed -- */
+
+typedef struct ptxcu_embed_desc {
+    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
+    ptxcu_tensor ids;   /* u32 [tokens] */
+    ptxcu_tensor y;     /* [tokens, n] */
+    uint32_t format;    /* of the table: PTXK_Q4_K ... */
+    float scale;        /* 0: 1 */
+} ptxcu_embed_desc;
+
+PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
+
+/* -- sample -- */
+
+typedef struct ptxcu_sample_desc {
+    ptxcu_tensor logits;    /* [rows, n] */
+    ptxcu_tensor positions; /* u32 [rows]: counter of random numbers; zero: all are 0 */
+    ptxcu_tensor tokens;    /* u32 [rows]: the result */
+    uint64_t seed;
+    uint32_t method;        /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
+    uint32_t top_k;         /* 0: all */
+    float top_p;            /* 0 or 1: all */
+    float temperature;      /* 0: the largest */
+} ptxcu_sample_desc;
+
+PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_stream stream);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* PTXGEN_CUDA_H */
+#endif /* PTXGEN__CUDA_OPERATIONS_H */
 
 #if defined(PTXGEN_IMPLEMENTATION) && !defined(PTXGEN__CUDA_IMPLEMENTED)
 #define PTXGEN__CUDA_IMPLEMENTED
@@ -736,13 +819,14 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #include <windows.h>
 #define PTXCU__CALL __stdcall
 #else
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define PTXCU__CALL
-#endif
-#ifdef PTXGEN_KERNELS_H /* its checks serve tensors too, and come first */
-#include "ptxgen_kernels.h"
 #endif
 
 #ifdef __cplusplus
@@ -823,6 +907,10 @@ typedef struct ptxcu__block {
     uint64_t serial; /* 0: no tensor may use it any more */
     uint32_t pins;   /* results under way that use it */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
+    /* Of a table of addresses (ptxcu_kv_cache_wrap_each): copies of the tensors that it points to, allocated.
+       A result that holds the table holds their memory too. */
+    ptxcu_tensor *part;
+    uint32_t parts;
     /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
     const ptxcu_program *zero_for;
     uint64_t zero_at, zero_bytes;
@@ -860,11 +948,12 @@ struct ptxcu {
     ptxcu__driver driver;
     int (*launch_ex)(const ptxcu__config *config, void *function, void **params, void **extra); /* or NULL */
     void *library;
-    void *context, *previous; /* ours; what was current at open */
+    void *context;
     int device;
     uint32_t ready;     /* open has succeeded */
     uint32_t retained;  /* the primary context is ours to release */
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
+    uint32_t cleaned;   /* files that killed processes left in the cache folder were removed */
     ptx_alloc_fn alloc;
     void *alloc_user;
     /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
@@ -1040,18 +1129,199 @@ static void ptxcu__unload_library(void *library) {
 #endif
 }
 
-/* The variable's value in the caller's buffer, or NULL for one that is unset, empty or too long. */
-static const char *ptxcu__variable(const char *name, char *buffer, size_t capacity) {
+/* -- files of the cache folder, see TRUST -- */
+
 #ifdef _WIN32
-    DWORD n = GetEnvironmentVariableA(name, buffer, (DWORD)capacity);
-    return n > 0 && n < capacity ? buffer : NULL;
+typedef struct ptxcu__file {
+    HANDLE id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    BY_HANDLE_FILE_INFORMATION i;
+    f->id = CreateFileA(name, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                        FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+    if (f->id == INVALID_HANDLE_VALUE) return 0;
+    if (GetFileType(f->id) == FILE_TYPE_DISK && GetFileInformationByHandle(f->id, &i)
+        && !(i.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT))
+        && i.nNumberOfLinks == 1) {
+        f->bytes = (uint64_t)i.nFileSizeHigh << 32 | i.nFileSizeLow;
+        f->modified = ((uint64_t)i.ftLastWriteTime.dwHighDateTime << 32 | i.ftLastWriteTime.dwLowDateTime)
+                          / 10000000u
+                      - 11644473600u; /* 1601 to 1970 */
+        return 1;
+    }
+    CloseHandle(f->id);
+    return 0;
+}
+
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = CreateFileA(name, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    return f->id != INVALID_HANDLE_VALUE;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    DWORD n = 0;
+    return ReadFile(f->id, to, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    DWORD n = 0;
+    return WriteFile(f->id, from, (DWORD)bytes, &n, NULL) && n == bytes;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return CloseHandle(f->id) != 0; }
+static int ptxcu__file_remove(const char *name) { return DeleteFileA(name) != 0; }
+static int ptxcu__file_rename(const char *from, const char *to) {
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    DWORD attributes = GetFileAttributesA(folder);
+    *missing = attributes == INVALID_FILE_ATTRIBUTES;
+    return !*missing && !(attributes & FILE_ATTRIBUTE_DIRECTORY) ? "is no directory" : NULL;
+}
+
+static uint64_t ptxcu__random(void) {
+    LARGE_INTEGER ticks;
+    QueryPerformanceCounter(&ticks);
+    return (uint64_t)ticks.QuadPart * 0x9e3779b97f4a7c15u ^ (uint64_t)GetCurrentProcessId() << 32;
+}
+
+typedef struct ptxcu__listing {
+    HANDLE id;
+    WIN32_FIND_DATAA found;
+    int more;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    char pattern[600];
+    snprintf(pattern, sizeof pattern, "%s\\ptxgen-*.tmp", folder);
+    l->id = FindFirstFileA(pattern, &l->found);
+    l->more = -1;
+    return l->id != INVALID_HANDLE_VALUE;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    l->more = l->more < 0 || FindNextFileA(l->id, &l->found);
+    return l->more ? l->found.cFileName : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
 #else
-    const char *value = getenv(name);
-    size_t n = value ? strlen(value) : 0;
-    if (n == 0 || n >= capacity) return NULL;
-    memcpy(buffer, value, n + 1);
-    return buffer;
+/* glibc declares these for strict C99 under its own names only. */
+#if defined(O_NOFOLLOW) && defined(O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC)
+#elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
+#define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
+#else
+#define PTXCU__OPEN_FLAGS 0 /* only the user and root can have put a link into a folder that is not sticky */
 #endif
+
+typedef struct ptxcu__file {
+    int id;
+    uint64_t bytes, modified;
+} ptxcu__file;
+
+/* Open a file for reading. 0: there is none, or it cannot be trusted. */
+static int ptxcu__file_open(const char *name, ptxcu__file *f) {
+    struct stat s;
+    f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
+    if (f->id < 0) return 0;
+    if (fstat(f->id, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022)
+        && s.st_nlink == 1) {
+        f->bytes = (uint64_t)s.st_size;
+        f->modified = s.st_mtime > 0 ? (uint64_t)s.st_mtime : 0;
+        return 1;
+    }
+    close(f->id);
+    return 0;
+}
+
+/* Create a file for writing, for this user alone. 0: it cannot be, or the name exists. */
+static int ptxcu__file_create(const char *name, ptxcu__file *f) {
+    f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
+    return f->id >= 0;
+}
+
+static int ptxcu__file_read(ptxcu__file *f, void *to, size_t bytes) {
+    char *p = (char *)to;
+    while (bytes) {
+        ssize_t n = read(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_write(ptxcu__file *f, const void *from, size_t bytes) {
+    const char *p = (const char *)from;
+    while (bytes) {
+        ssize_t n = write(f->id, p, bytes);
+        if (n == 0 || (n < 0 && errno != EINTR)) return 0;
+        if (n > 0) p += n, bytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int ptxcu__file_close(ptxcu__file *f) { return close(f->id) == 0; }
+static int ptxcu__file_remove(const char *name) { return unlink(name) == 0; }
+static int ptxcu__file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+
+/* Why a folder is not to be used, or NULL. *missing: it is not there. */
+static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+    struct stat s;
+    *missing = stat(folder, &s) != 0;
+    if (*missing) return NULL;
+    if (!S_ISDIR(s.st_mode)) return "is no directory";
+    if (s.st_uid != geteuid() && s.st_uid != 0) return "belongs to another user; take one of this user's own";
+    if ((s.st_mode & 022) && !(s.st_mode & 01000)) /* not sticky */
+        return "can be written by others; take that right away (chmod go-w), or take another folder";
+    return NULL;
+}
+
+/* Random bits for the name of a file. ptxcu__file_create refuses a name that is there already. */
+static uint64_t ptxcu__random(void) {
+    uint64_t r = 0;
+    ptxcu__file f;
+    f.id = open("/dev/urandom", O_RDONLY | O_NONBLOCK | PTXCU__OPEN_FLAGS);
+    if (f.id >= 0) {
+        if (!ptxcu__file_read(&f, &r, sizeof r)) r = 0;
+        close(f.id);
+    }
+    return r ^ ((uint64_t)time(NULL) << 32) ^ ((uint64_t)clock() << 16) ^ (uint64_t)getpid();
+}
+
+typedef struct ptxcu__listing {
+    DIR *id;
+} ptxcu__listing;
+
+static int ptxcu__listing_open(ptxcu__listing *l, const char *folder) {
+    l->id = opendir(folder);
+    return l->id != NULL;
+}
+
+static const char *ptxcu__listing_next(ptxcu__listing *l) {
+    const struct dirent *e = readdir(l->id);
+    return e ? e->d_name : NULL;
+}
+
+static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
+#endif
+
+static ptxcu_code ptxcu__choose_folder(ptxcu *cu, const char *folder) {
+    int missing;
+    const char *fault;
+    size_t length = strlen(folder);
+    if (length >= sizeof cu->cache_folder)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: cache_folder has %llu characters, at most %u are possible: %.60s...",
+                           (unsigned long long)length, (unsigned)sizeof cu->cache_folder - 1, folder);
+    fault = *folder ? ptxcu__folder_fault(folder, &missing) : NULL;
+    if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
+    memcpy(cu->cache_folder, folder, length + 1);
+    return PTXCU_E_NONE;
 }
 
 /* Try one library. The message of the handle grows by a line that says what was wrong with it, and the
@@ -1061,7 +1331,12 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
     ptxcu_code code = PTXCU_E_NONE;
     int result, devices = 0, missing = 0;
     const char *text = NULL;
-    void *library = ptxcu__load_library(name, reason, sizeof reason), *symbol;
+    void *library = NULL, *symbol;
+    if (strlen(name) >= sizeof cu->library_name)
+        snprintf(reason, sizeof reason, "the name is longer than %u characters",
+                 (unsigned)sizeof cu->library_name - 1);
+    else
+        library = ptxcu__load_library(name, reason, sizeof reason);
     if (!library) {
         ptxcu__append(cu, "\n  %s%s: %s", name, origin, reason);
         return 0;
@@ -1108,22 +1383,80 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
     return 0;
 }
 
+/* Try the library that a variable names. *set: 0 where it is unset or empty, and in a program that has more
+   rights than its caller, who must not choose what it loads. */
+static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set) {
+    char name[sizeof cu->library_name + 1], origin[40];
+    size_t length;
+#ifdef _WIN32
+    length = GetEnvironmentVariableA(variable, name, (DWORD)sizeof name);
+    if (length >= sizeof name) memset(name, '?', sizeof name);
+#else
+    const char *value = getuid() == geteuid() && getgid() == getegid() ? getenv(variable) : NULL;
+    length = value ? strlen(value) : 0;
+    if (value) snprintf(name, sizeof name, "%s", value);
+#endif
+    *set = length > 0;
+    if (!*set) return 0;
+    name[sizeof name - 1] = 0; /* one too long stays so, and is refused */
+    snprintf(origin, sizeof origin, " (%s)", variable);
+    return ptxcu__try(cu, name, origin);
+}
+
 /* ---- [CORE] ----------------------------------------------------------------------------------------- */
 
 /* -- handle -- */
 
-/* The handle can be used, and its context is current. */
-static ptxcu_code ptxcu__enter(ptxcu *cu) {
+/* Make the handle's context current on this thread, for ptxcu__leave to undo. *pushed: whether it was not. */
+static ptxcu_code ptxcu__enter(ptxcu *cu, int *pushed) {
     void *current = NULL;
     int result;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    *pushed = 0;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
     if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
-    result = cu->driver.cuCtxSetCurrent(cu->context);
-    return result ? ptxcu__driver_fail(cu, result, "cuCtxSetCurrent()") : PTXCU_E_NONE;
+    result = cu->driver.cuCtxPushCurrent_v2(cu->context);
+    if (result) return ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2()");
+    *pushed = 1;
+    return PTXCU_E_NONE;
 }
+
+/* Restore the thread's current context. Returns `code`, what the call in between gave. */
+static ptxcu_code ptxcu__leave(ptxcu *cu, int pushed, ptxcu_code code) {
+    void *popped;
+    int result = pushed ? cu->driver.cuCtxPopCurrent_v2(&popped) : 0;
+    if (result) result = cu->driver.cuCtxPopCurrent_v2(&popped); /* nobody else can: try again */
+    if (result == 0 || code != PTXCU_E_NONE) return code;
+    return ptxcu__driver_fail(cu, result, "cuCtxPopCurrent_v2() behind a call that was carried out");
+}
+
+/* Return an error if the handle cannot be used: it comes before all else in a function. */
+#define PTXCU__READY(cu)                                                                                     \
+    do {                                                                                                     \
+        if (!(cu)) return PTXCU_E_MEMORY;                                                                    \
+        if (!(cu)->ready) return (cu)->first.error.code;                                                     \
+    } while (0)
+
+/* Return what `call` gives, which runs with the handle's context current. */
+#define PTXCU__IN_CONTEXT(cu, call)                                                                          \
+    do {                                                                                                     \
+        int pushed_;                                                                                         \
+        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        if (code_ == PTXCU_E_NONE) code_ = (call);                                                           \
+        return ptxcu__leave(cu, pushed_, code_);                                                             \
+    } while (0)
+
+/* The same of one driver call; `text` is the argument list of ptxcu__driver_fail. */
+#define PTXCU__DO(cu, call, text)                                                                            \
+    do {                                                                                                     \
+        int pushed_, result_;                                                                                \
+        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        if (code_ == PTXCU_E_NONE) {                                                                         \
+            result_ = (cu)->driver.call;                                                                     \
+            if (result_) code_ = ptxcu__driver_fail text;                                                    \
+        }                                                                                                    \
+        return ptxcu__leave(cu, pushed_, code_);                                                             \
+    } while (0)
 
 static int ptxcu__attribute(const ptxcu *cu, int attribute) {
     int value = 0;
@@ -1186,18 +1519,40 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     return PTXCU_E_NONE;
 }
 
+/* The caller's context: its device, and that it can be used at all. */
+static ptxcu_code ptxcu__take_context(ptxcu *cu, void *context, int devices) {
+    void *popped;
+    int i, result, device = 0;
+    result = cu->driver.cuCtxPushCurrent_v2(context);
+    if (result) {
+        ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2(the caller's context)");
+        return ptxcu__recode(cu, PTXCU_E_CONTEXT);
+    }
+    result = cu->driver.cuCtxGetDevice(&cu->device);
+    if (cu->driver.cuCtxPopCurrent_v2(&popped)) cu->driver.cuCtxPopCurrent_v2(&popped);
+    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
+    for (i = 0; i < devices; i++)
+        if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
+    cu->context = context;
+    return PTXCU_E_NONE;
+}
+
 static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int devices) {
     int result, ordinal = desc->device;
-    result = cu->driver.cuCtxGetCurrent(&cu->previous);
-    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
-    if (desc->use_current_context && cu->previous) {
-        int i, device = 0;
-        result = cu->driver.cuCtxGetDevice(&cu->device);
-        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
-        for (i = 0; i < devices; i++)
-            if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
-        cu->context = cu->previous;
-        return PTXCU_E_NONE;
+    void *current = NULL;
+    if (desc->context && desc->use_current_context)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_open: context and use_current_context exclude each other; give one");
+    if (desc->context) return ptxcu__take_context(cu, desc->context, devices);
+    if (desc->use_current_context) {
+        result = cu->driver.cuCtxGetCurrent(&current);
+        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
+        if (!current)
+            return ptxcu__fail(cu, PTXCU_E_CONTEXT,
+                               "ptxcu_open: use_current_context is set, and no context is current on this "
+                               "thread; make one current, or give it as ptxcu_desc.context, or leave both 0 "
+                               "for the device's primary context");
+        return ptxcu__take_context(cu, current, devices);
     }
     if (ordinal < 0 || ordinal >= devices)
         return ptxcu__fail(cu, PTXCU_E_DEVICE,
@@ -1209,34 +1564,21 @@ static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int d
     result = cu->driver.cuDevicePrimaryCtxRetain(&cu->context, cu->device);
     if (result) return ptxcu__driver_fail(cu, result, "cuDevicePrimaryCtxRetain(device %d)", ordinal);
     cu->retained = 1;
-    result = cu->driver.cuCtxSetCurrent(cu->context);
-    return result ? ptxcu__driver_fail(cu, result, "cuCtxSetCurrent()") : PTXCU_E_NONE;
+    return PTXCU_E_NONE;
 }
 
-/* Give the context back: all of open that reached into the driver is undone. */
-static void ptxcu__leave_context(ptxcu *cu) {
-    void *current = NULL;
-    unsigned flags = 0;
-    int active = 1;
-    if (!cu->retained) return;
-    if (cu->driver.cuCtxGetCurrent(&current)) current = NULL;
-    if (current == cu->context && cu->previous != cu->context) cu->driver.cuCtxSetCurrent(cu->previous);
-    cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
-    /* Another handle may have made it current before this one, and be gone: leave no dead context behind. */
-    if (current == cu->context && cu->previous == cu->context
-        && cu->driver.cuDevicePrimaryCtxGetState(cu->device, &flags, &active) == 0 && !active)
-        cu->driver.cuCtxSetCurrent(NULL);
+/* Give the primary context back, if open has retained it. */
+static void ptxcu__release_context(ptxcu *cu) {
+    if (cu->retained) cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
     cu->retained = 0;
 }
 
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
-    char buffer[512];
     ptx_alloc_fn alloc;
     ptxcu *cu;
-    const char *variable;
     ptxcu_code code;
-    int found, devices;
+    int found, set, devices;
     if (!out) return PTXCU_E_ARGUMENT;
     *out = NULL;
     memset(&d, 0, sizeof d);
@@ -1259,32 +1601,35 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu->first.thread = ptxcu__self();
     /* A tensor that outlives its handle must not fit a later one in the same place. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
-    if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
-        strcpy(cu->cache_folder, d.cache_folder);
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
+    if (d.cache_folder) {
+        code = ptxcu__choose_folder(cu, d.cache_folder);
+        if (code != PTXCU_E_NONE) return code;
+    }
     ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
-    variable = d.library ? NULL : ptxcu__variable("PTXGEN_CUDA_LIBRARY", buffer, sizeof buffer);
     if (d.library) {
         found = ptxcu__try(cu, d.library, "");
-    } else if (variable) {
-        found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_LIBRARY)");
     } else {
+        found = ptxcu__try_variable(cu, "PTXGEN_CUDA_LIBRARY", &set);
 #ifdef _WIN32
-        found = ptxcu__try(cu, "nvcuda.dll", "");
+        if (!set) found = ptxcu__try(cu, "nvcuda.dll", "");
 #else
-        found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
+        if (!set) found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
 #endif
     }
-    if (!found && d.fallback) found = ptxcu__try(cu, d.fallback, " (fallback)");
-    if (!found && !d.fallback) {
-        variable = ptxcu__variable("PTXGEN_CUDA_FALLBACK", buffer, sizeof buffer);
-        if (variable) found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_FALLBACK)");
-    }
+    if (!found)
+        found = d.fallback ? ptxcu__try(cu, d.fallback, " (fallback)")
+                           : ptxcu__try_variable(cu, "PTXGEN_CUDA_FALLBACK", &set);
+#ifndef _WIN32
+    if (!found)
+        ptxcu__append(cu, "\nWithout a GPU, use the CPU driver: `make build/libptxsim.so` in ptxgen's folder "
+                          "builds it; set PTXGEN_CUDA_FALLBACK, or ptxcu_desc.fallback, to that file.");
+#endif
     if (!found) return cu->first.error.code;
     devices = cu->info.ordinal;
     cu->info.ordinal = 0;
@@ -1292,7 +1637,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     if (code == PTXCU_E_NONE) code = ptxcu__describe_device(cu);
     if (code != PTXCU_E_NONE) {
         const char *library = cu->info.library;
-        ptxcu__leave_context(cu);
+        ptxcu__release_context(cu);
         memset(&cu->info, 0, sizeof cu->info);
         cu->info.library = library;
         return code;
@@ -1314,7 +1659,7 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
     uint32_t i;
     if (!cu) return;
     if (cu->ready) {
-        int current = ptxcu__enter(cu) == PTXCU_E_NONE; /* not so when the caller has destroyed the context */
+        int pushed, current = ptxcu__enter(cu, &pushed) == PTXCU_E_NONE; /* 0: the caller has destroyed it */
         while (cu->programs) {
             ptxcu_program *p = cu->programs;
             cu->programs = p->next;
@@ -1324,10 +1669,13 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
-        for (i = 0; i < cu->block_count; i++)
+        for (i = 0; i < cu->block_count; i++) {
             if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
+            ptxcu__release(cu, cu->blocks[i].part, cu->blocks[i].parts * sizeof(ptxcu_tensor));
+        }
         ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
-        ptxcu__leave_context(cu);
+        ptxcu__leave(cu, pushed, PTXCU_E_NONE);
+        ptxcu__release_context(cu);
     }
     ptxcu__release(cu, cu->first.log, PTXCU__LOG_BYTES);
     while (cu->first.next) {
@@ -1367,22 +1715,10 @@ PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name) {
     return cu && cu->library && name ? ptxcu__find(cu->library, name) : NULL;
 }
 
-/* Return what a driver call gives; `text` is the argument list of ptxcu__driver_fail. */
-#define PTXCU__DO(cu, call, text)                                                                            \
-    do {                                                                                                     \
-        int result_ = (cu)->driver.call;                                                                     \
-        return result_ ? ptxcu__driver_fail text : PTXCU_E_NONE;                                             \
-    } while (0)
-
-/* Stands before the first use of the driver: return if the handle cannot be used. */
-#define PTXCU__ENTER(cu)                                                                                     \
-    do {                                                                                                     \
-        ptxcu_code code_ = ptxcu__enter(cu);                                                                 \
-        if (code_ != PTXCU_E_NONE) return code_;                                                             \
-    } while (0)
+PTXGEN_API void *ptxcu_get_context(const ptxcu *cu) { return cu && cu->ready ? cu->context : NULL; }
 
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuCtxSynchronize(), (cu, result_, "cuCtxSynchronize()"));
 }
 
@@ -1392,33 +1728,40 @@ static ptxcu_code ptxcu__null(ptxcu *cu, const char *function, const char *param
     return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is NULL", function, parameter);
 }
 
-PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+static ptxcu_code ptxcu__alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     uint64_t address = 0;
-    int result;
-    if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__ENTER(cu);
-    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
-    if (bytes == 0) return PTXCU_E_NONE;
-    result = cu->driver.cuMemAlloc_v2(&address, bytes);
+    int result = cu->driver.cuMemAlloc_v2(&address, bytes);
     if (result) return ptxcu__driver_fail(cu, result, "cuMemAlloc_v2(%llu bytes)", (unsigned long long)bytes);
     buffer->address = address;
     buffer->bytes = bytes;
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
-    int result;
-    PTXCU__ENTER(cu);
-    if (buffer.address == 0) return PTXCU_E_NONE;
-    result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
+PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__READY(cu);
+    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
+    if (bytes == 0) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__alloc(cu, bytes, buffer));
+}
+
+static ptxcu_code ptxcu__free(ptxcu *cu, uint64_t address) {
+    int result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_free: cuCtxSynchronize()");
-    PTXCU__DO(cu, cuMemFree_v2(buffer.address),
-              (cu, result_, "cuMemFree_v2(0x%llx)", (unsigned long long)buffer.address));
+    result = cu->driver.cuMemFree_v2(address);
+    return result ? ptxcu__driver_fail(cu, result, "cuMemFree_v2(0x%llx)", (unsigned long long)address)
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
+    PTXCU__READY(cu);
+    if (buffer.address == 0) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__free(cu, buffer.address));
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
     if (memory) *memory = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!memory) return ptxcu__null(cu, "ptxcu_host_alloc", "memory");
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemHostAlloc(memory, bytes, 0),
@@ -1426,7 +1769,7 @@ PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!memory) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemFreeHost(memory), (cu, result_, "cuMemFreeHost()"));
 }
@@ -1445,7 +1788,7 @@ static ptxcu_code ptxcu__range(ptxcu *cu, const char *what, ptxcu_buffer b, size
 
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
                                    size_t bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_upload", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     if (!from) return ptxcu__null(cu, "ptxcu_upload", "from");
@@ -1455,7 +1798,7 @@ PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
 
 PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, size_t from_offset, size_t bytes,
                                      ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_download", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     if (!to) return ptxcu__null(cu, "ptxcu_download", "to");
@@ -1465,7 +1808,7 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
 
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (ptxcu__range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
@@ -1475,7 +1818,7 @@ PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, p
 
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_fill8", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuMemsetD8Async(to.address + to_offset, value, bytes, stream),
@@ -1484,7 +1827,7 @@ PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, 
 
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
                                    ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (ptxcu__range(cu, "ptxcu_fill32", to, to_offset, ptxcu_bytes(count, 4))) return PTXCU_E_ARGUMENT;
     if (count == 0) return PTXCU_E_NONE;
     if ((to.address + to_offset) % 4)
@@ -1500,7 +1843,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     if (!free_bytes) free_bytes = &unused[0];
     if (!total_bytes) total_bytes = &unused[1];
     *free_bytes = *total_bytes = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
 }
 
@@ -1549,7 +1892,7 @@ static ptxcu_code ptxcu__dense(ptxcu *cu, const char *function, uint32_t type, u
     uint64_t elements = 1;
     uint32_t i, size = type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)type) : 0;
     if (!size)
-        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be one of whole bytes", function,
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, not a ptx_type of whole bytes", function,
                            ptx_type_name((ptx_type)type));
     if (rank < 1 || rank > PTXCU_RANK_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: rank is %u, must be 1 to %d", function, (unsigned)rank,
@@ -1601,6 +1944,22 @@ static ptxcu_code ptxcu__block_new(ptxcu *cu, uint64_t address, uint64_t bytes, 
     return b ? PTXCU_E_NONE : ptxcu__memory(cu, sizeof *b);
 }
 
+/* The first of a block's parts that was freed, or UINT32_MAX. With tables held. */
+static uint32_t ptxcu__freed_part(const ptxcu *cu, const ptxcu__block *b) {
+    uint32_t i;
+    for (i = 0; i < b->parts; i++) {
+        const ptxcu_tensor *t = &b->part[i];
+        if (t->block >= cu->block_count || cu->blocks[t->block].serial != t->serial) return i;
+    }
+    return UINT32_MAX;
+}
+
+static ptxcu_code ptxcu__part_fail(ptxcu *cu, const char *function, const char *name, uint32_t part,
+                                   uint32_t parts) {
+    return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s: %c of sequence %u was freed", function, name,
+                       part < parts / 2 ? 'k' : 'v', (unsigned)(part % (parts / 2)));
+}
+
 /* Whether a tensor can be used, and its block. */
 static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name, const ptxcu_tensor *t,
                                ptxcu__block *block) {
@@ -1626,16 +1985,13 @@ static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
-                                          ptxcu_tensor *tensor) {
+static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                       ptxcu_tensor *tensor) {
     ptxcu_tensor t;
     ptxcu_buffer memory;
     ptxcu_code code;
     uint64_t bytes;
     memset(&t, 0, sizeof t);
-    if (tensor) *tensor = t;
-    PTXCU__ENTER(cu);
-    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
     code = ptxcu__dense(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes);
     if (code != PTXCU_E_NONE) return code;
     code = ptxcu_alloc(cu, (size_t)bytes, &memory);
@@ -1651,6 +2007,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t ran
     t.type = (uint32_t)type;
     *tensor = t;
     return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                          ptxcu_tensor *tensor) {
+    if (tensor) memset(tensor, 0, sizeof *tensor);
+    PTXCU__READY(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
+    PTXCU__IN_CONTEXT(cu, ptxcu__tensor_create(cu, type, rank, shape, tensor));
 }
 
 /* The memory is the driver's, of this context. */
@@ -1687,16 +2051,13 @@ static int ptxcu__distinct(uint32_t rank, const uint64_t *shape, const uint64_t 
     return 1;
 }
 
-PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
-                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                     const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
     ptxcu_code code;
     uint64_t bytes, span, size;
     memset(&t, 0, sizeof t);
-    if (tensor) *tensor = t;
-    PTXCU__ENTER(cu);
-    if (!tensor) return ptxcu__null(cu, name, "tensor");
     code = ptxcu__dense(cu, name, (uint32_t)type, rank, shape, t.stride, &bytes);
     if (code != PTXCU_E_NONE) return code;
     size = ptx_type_bytes(type);
@@ -1729,10 +2090,20 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+    if (tensor) memset(tensor, 0, sizeof *tensor);
+    PTXCU__READY(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_wrap", "tensor");
+    PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
+}
+
 /* Give a block back that no tensor and no result uses, when nothing in the context can touch it any more. The
    slot stays until that has worked. */
 static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
+    ptxcu_tensor *part = NULL;
+    size_t bytes = 0;
     ptxcu_code code = PTXCU_E_NONE;
     memset(&b, 0, sizeof b);
     ptxcu__lock(&cu->tables);
@@ -1740,8 +2111,15 @@ static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
     ptxcu__unlock(&cu->tables);
     code = ptxcu_free(cu, b);
     ptxcu__lock(&cu->tables);
-    if (code == PTXCU_E_NONE) cu->blocks[index].kind = PTXCU__FREE;
+    if (code == PTXCU_E_NONE) {
+        part = cu->blocks[index].part;
+        bytes = cu->blocks[index].parts * sizeof *part;
+        cu->blocks[index].part = NULL;
+        cu->blocks[index].parts = 0;
+        cu->blocks[index].kind = PTXCU__FREE;
+    }
     ptxcu__unlock(&cu->tables);
+    ptxcu__release(cu, part, bytes);
     return code;
 }
 
@@ -1751,7 +2129,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     ptxcu_code code;
     uint32_t pins;
     int there;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!tensor || !tensor->owner) return PTXCU_E_NONE;
     code = ptxcu__alive(cu, name, "tensor", tensor, &b);
     if (code != PTXCU_E_NONE) return code;
@@ -1782,8 +2160,7 @@ static ptxcu_code ptxcu__view(ptxcu *cu, const char *function, const ptxcu_tenso
                               ptxcu_tensor *view, ptxcu_tensor *t) {
     ptxcu__block b;
     ptxcu_code code;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    PTXCU__READY(cu);
     if (!view) return ptxcu__null(cu, function, "view");
     code = ptxcu__alive(cu, function, "tensor", tensor, &b);
     if (code != PTXCU_E_NONE) return code;
@@ -1952,7 +2329,6 @@ static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_t
     size_t want;
     ptxcu_code code;
     int result;
-    PTXCU__ENTER(cu);
     code = ptxcu__alive(cu, function, name, t, &b);
     if (code == PTXCU_E_NONE) code = ptxcu__stream_ours(cu, function, stream);
     if (code != PTXCU_E_NONE) return code;
@@ -1970,61 +2346,66 @@ static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_t
 
 PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                           ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes, 1, 0, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes,
+                                          1, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes, 0, 0, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes,
+                                          0, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes, 1, 1, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes,
+                                          1, 1, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                         ptxcu_stream stream) {
-    return ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream));
 }
 
 /* -- streams and events -- */
 
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream) {
     if (stream) *stream = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_stream_create", "stream");
     PTXCU__DO(cu, cuStreamCreate(stream, 1), (cu, result_, "cuStreamCreate(non-blocking)"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuStreamDestroy_v2(stream), (cu, result_, "cuStreamDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "cuStreamSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_stream_wait_event", "event");
     PTXCU__DO(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_graph_begin", "stream");
     PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
 }
-PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+
+static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *noted = NULL;
     int result, gone;
-    if (graph) *graph = NULL;
-    PTXCU__ENTER(cu);
-    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
     result = cu->driver.cuStreamEndCapture(stream, &noted);
     if (result) return ptxcu__driver_fail(cu, result, "cuStreamEndCapture()");
     result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
@@ -2037,44 +2418,54 @@ PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_grap
     if (result) return ptxcu__driver_fail(cu, result, "cuGraphInstantiateWithFlags()");
     return ptxcu__driver_fail(cu, gone, "cuGraphDestroy()");
 }
+
+PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+    if (graph) *graph = NULL;
+    PTXCU__READY(cu);
+    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
+    PTXCU__IN_CONTEXT(cu, ptxcu__graph_end(cu, stream, graph));
+}
+
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!graph) return ptxcu__null(cu, "ptxcu_graph_launch", "graph");
     PTXCU__DO(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
 }
+
 PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!graph) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
 }
+
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event) {
     if (event) *event = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_create", "event");
     PTXCU__DO(cu, cuEventCreate(event, 0), (cu, result_, "cuEventCreate()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return PTXCU_E_NONE;
     PTXCU__DO(cu, cuEventDestroy_v2(event), (cu, result_, "cuEventDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_record", "event");
     PTXCU__DO(cu, cuEventRecord(event, stream), (cu, result_, "cuEventRecord()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_sync(ptxcu *cu, ptxcu_event event) {
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!event) return ptxcu__null(cu, "ptxcu_event_sync", "event");
     PTXCU__DO(cu, cuEventSynchronize(event), (cu, result_, "cuEventSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu_event stop, float *ms) {
     if (ms) *ms = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!start || !stop || !ms) return ptxcu__null(cu, "ptxcu_event_elapsed_ms", "an argument");
     PTXCU__DO(cu, cuEventElapsedTime(ms, start, stop), (cu, result_, "cuEventElapsedTime()"));
 }
@@ -2105,18 +2496,16 @@ static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
 
 #define PTXCU__KEPT_MAX ((size_t)4 << 20)
 #define PTXCU__WAYS 4u /* files that a text may be in */
-/* What a file begins with; the machine code follows. */
+/* What a file begins with; the text follows, then the machine code. */
 typedef struct ptxcu__kept {
     char magic[8];
-    uint64_t check;               /* of the fields behind it and the machine code */
-    uint64_t text[2], text_bytes; /* two hashes of the text, and its length */
-    uint64_t image_bytes;
-    uint64_t written; /* when: the oldest makes room */
+    uint64_t check; /* of the fields behind it and the machine code: against damage */
+    uint64_t text_bytes, image_bytes;
     uint32_t driver, target, capability, unused;
 } ptxcu__kept;
-#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text)
+#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text_bytes)
 
-/* FNV-1a over 8 bytes at a time; `seed` makes a second one of it. */
+/* FNV-1a over 8 bytes at a time */
 static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
     const unsigned char *p = (const unsigned char *)data;
     uint64_t h = 0xcbf29ce484222325u ^ seed, word;
@@ -2136,46 +2525,55 @@ static uint64_t ptxcu__kept_check(const ptxcu__kept *k, const void *image, size_
 
 static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
     memset(k, 0, sizeof *k);
-    memcpy(k->magic, "PTXGEN02", 8);
+    memcpy(k->magic, "PTXGEN03", 8);
     k->text_bytes = strlen(ptx);
-    k->text[0] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0);
-    k->text[1] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0x9e3779b97f4a7c15u);
     k->driver = (uint32_t)cu->info.driver_version;
     k->target = cu->info.target;
     k->capability = cu->capability;
 }
 
 static int ptxcu__kept_same(const ptxcu__kept *a, const ptxcu__kept *b) {
-    return memcmp(a->magic, b->magic, 8) == 0 && a->text[0] == b->text[0] && a->text[1] == b->text[1]
-           && a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
+    return a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
            && a->capability == b->capability;
 }
 
 /* The file of one of the places that a text may have: they lie together, so that a folder for n files has no
    more than n, whatever their number. */
-static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, uint32_t way, char *name, size_t size) {
+static void ptxcu__kept_name(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
-    uint64_t slot = k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->capability << 32;
-    slot = slot % (cu->cache_files / ways) * ways + way % ways;
+    uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
     snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
 }
 
+/* The file goes on with the text. */
+static int ptxcu__kept_has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
+    char part[4096];
+    size_t n;
+    for (; bytes; bytes -= n, ptx += n) {
+        n = bytes < sizeof part ? bytes : sizeof part;
+        if (!ptxcu__file_read(f, part, n) || memcmp(part, ptx, n) != 0) return 0;
+    }
+    return 1;
+}
+
 /* The machine code in a file, if the file is whole and of this text: allocated, or NULL. *age: when it was
-   written, 0 for a file that is missing or damaged. */
-static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes,
-                              uint64_t *age) {
+   written, 0 for a file that is missing, damaged or not to be trusted. */
+static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, const char *ptx,
+                              size_t *bytes, uint64_t *age) {
     ptxcu__kept k;
+    ptxcu__file f;
     void *image = NULL;
-    FILE *f = fopen(name, "rb");
     *age = 0;
-    if (!f) return NULL;
-    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0) {
-        *age = k.written;
-        if (ptxcu__kept_same(&k, want) && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
+    if (!ptxcu__file_open(name, &f)) return NULL;
+    if (f.bytes > sizeof k && f.bytes <= PTXCU__KEPT_MAX && ptxcu__file_read(&f, &k, sizeof k)
+        && memcmp(k.magic, want->magic, sizeof k.magic) == 0 && k.text_bytes < f.bytes - sizeof k
+        && k.image_bytes == f.bytes - sizeof k - k.text_bytes) {
+        *age = f.modified;
+        if (ptxcu__kept_same(&k, want) && ptxcu__kept_has_text(&f, ptx, (size_t)k.text_bytes)) {
             *bytes = (size_t)k.image_bytes;
             image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
             if (image
-                && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
+                && (!ptxcu__file_read(&f, image, *bytes)
                     || ptxcu__kept_check(&k, image, *bytes) != k.check)) {
                 ptxcu__release(cu, image, *bytes);
                 image = NULL;
@@ -2183,59 +2581,90 @@ static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *wa
             }
         }
     }
-    fclose(f);
+    ptxcu__file_close(&f);
     return image;
 }
 
-/* Written beside and renamed: whoever reads sees the old file or the new one. Two that write beside under one
-   name spoil it for each other, which its check tells; so no more names than these are ever left behind. */
-static void ptxcu__kept_write(const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
-    char beside[640];
-    FILE *f;
-    int good;
-    if (!bytes || bytes > PTXCU__KEPT_MAX) return;
+/* The name of a file that is being written: 16 hexadecimal digits. */
+#define PTXCU__BESIDE "ptxgen-"
+static int ptxcu__is_beside(const char *name) {
+    const char *digits = name + sizeof PTXCU__BESIDE - 1;
+    return strncmp(name, PTXCU__BESIDE, sizeof PTXCU__BESIDE - 1) == 0
+           && strspn(digits, "0123456789abcdef") == 16 && strcmp(digits + 16, ".tmp") == 0;
+}
+
+/* Remove what killed processes have left: files of an hour and more that were never renamed. */
+static void ptxcu__folder_clean(const ptxcu *cu) {
+    char path[600];
+    const char *name;
+    ptxcu__listing list;
+    ptxcu__file f;
+    uint64_t now = (uint64_t)time(NULL);
+    if (!ptxcu__listing_open(&list, cu->cache_folder)) return;
+    while ((name = ptxcu__listing_next(&list)) != NULL) {
+        if (!ptxcu__is_beside(name)) continue;
+        snprintf(path, sizeof path, "%s/%.60s", cu->cache_folder, name);
+        if (!ptxcu__file_open(path, &f)) continue;
+        ptxcu__file_close(&f);
+        if (f.modified < now && now - f.modified > 3600) ptxcu__file_remove(path);
+    }
+    ptxcu__listing_close(&list);
+}
+
+/* Written beside and renamed: whoever reads sees the old file or the new one. Replaces the oldest file of its
+   set that can be replaced. */
+static void ptxcu__kept_write(ptxcu *cu, ptxcu__kept *k, const char *ptx, uint64_t hash, const void *image,
+                              size_t bytes, uint64_t *age) {
+    char beside[600], name[600];
+    ptxcu__file f;
+    uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+    int good = 0;
+    if (!bytes || bytes > PTXCU__KEPT_MAX - sizeof *k - k->text_bytes) return;
+    if (!cu->cleaned) ptxcu__folder_clean(cu);
+    cu->cleaned = 1;
     k->image_bytes = bytes;
-    k->written = (uint64_t)time(NULL);
     k->check = ptxcu__kept_check(k, image, bytes);
-#ifdef _WIN32
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)(GetCurrentProcessId() / 4 % 16));
-#else
-    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)getpid() % 16);
-#endif
-    f = fopen(beside, "wb");
-    if (!f) return;
-    good = fwrite(k, sizeof *k, 1, f) == 1 && fwrite(image, 1, bytes, f) == bytes;
-    if (fclose(f) != 0) good = 0;
-#ifdef _WIN32
-    if (good) remove(name); /* rename does not replace there */
-#endif
-    if (!good || rename(beside, name) != 0) remove(beside);
+    for (i = 0; i < 4 && !good; i++) {
+        snprintf(beside, sizeof beside, "%s/" PTXCU__BESIDE "%016llx.tmp", cu->cache_folder,
+                 (unsigned long long)ptxcu__random());
+        good = ptxcu__file_create(beside, &f);
+    }
+    if (!good) return;
+    good = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
+           && ptxcu__file_write(&f, image, bytes);
+    if (!ptxcu__file_close(&f)) good = 0;
+    for (i = 0; i < ways && good; i++) { /* a directory, say, stays: then the next */
+        for (oldest = way = 0; way < ways; way++)
+            if (age[way] < age[oldest]) oldest = way;
+        ptxcu__kept_name(cu, hash, oldest, name, sizeof name);
+        if (ptxcu__file_rename(beside, name)) return;
+        age[oldest] = UINT64_MAX;
+    }
+    ptxcu__file_remove(beside);
 }
 
 /* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind;
    what is wrong with the text the usual way tells. */
 static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__kept key;
-    char name[600], oldest[600];
+    char name[600];
     void *image, *state = NULL;
     size_t bytes = 0;
-    uint64_t age, least = UINT64_MAX;
+    uint64_t age[PTXCU__WAYS], hash;
     uint32_t way;
-    int loaded = 0;
-    if (!cu->cache_folder[0]) return 0;
+    int loaded = 0, missing;
+    if (!cu->cache_folder[0] || ptxcu__folder_fault(cu->cache_folder, &missing) || missing) return 0;
     ptxcu__kept_key(cu, ptx, &key);
+    if (key.text_bytes > PTXCU__KEPT_MAX - sizeof key) return 0;
+    hash = ptxcu__sum(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
     for (way = 0; way < PTXCU__WAYS && way < cu->cache_files; way++) {
-        ptxcu__kept_name(cu, &key, way, name, sizeof name);
-        image = ptxcu__kept_read(cu, name, &key, &bytes, &age);
+        ptxcu__kept_name(cu, hash, way, name, sizeof name);
+        image = ptxcu__kept_read(cu, name, &key, ptx, &bytes, &age[way]);
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__release(cu, image, bytes);
             if (loaded) return 1;
-            age = 0; /* of this text, and the driver does not take it */
-        }
-        if (age < least) {
-            least = age;
-            strcpy(oldest, name);
+            age[way] = 0; /* of this text, and the driver does not take it */
         }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
@@ -2244,7 +2673,7 @@ static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
             == 0 /* CU_JIT_INPUT_PTX */
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__kept_write(oldest, &key, image, bytes);
+        if (loaded) ptxcu__kept_write(cu, &key, ptx, hash, image, bytes, age);
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* nobody else can: try again */
     return loaded;
@@ -2386,7 +2815,12 @@ static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
 
 static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     ptxcu_code code;
-    const char *text = ptx_text(m, NULL);
+    const char *text;
+    uint32_t comments = ptx_show_comments(m, 0);
+    /* The CPU driver shows them in its findings; a GPU's gets the text that the caller asked for. */
+    ptx_show_comments(m, comments | (cu->info.is_cpu_driver ? 1u : 0u));
+    text = ptx_text(m, NULL);
+    ptx_show_comments(m, comments);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
@@ -2395,28 +2829,29 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
+/* A builder's module, or text. */
+static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
-    if (program) *program = NULL;
-    PTXCU__ENTER(cu);
-    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
     ptxcu__lock(&cu->building);
-    code = ptxcu__load(cu, m, program);
+    code = m ? ptxcu__load(cu, m, program) : ptxcu__program_new(cu, ptx, NULL, program);
     ptxcu__unlock(&cu->building);
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
-    ptxcu_code code;
+PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
+    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
+    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
+    PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, m, NULL, program));
+}
+
+PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
+    if (program) *program = NULL;
+    PTXCU__READY(cu);
     if (!ptx) return ptxcu__null(cu, "ptxcu_load_text", "ptx");
     if (!program) return ptxcu__null(cu, "ptxcu_load_text", "program");
-    ptxcu__lock(&cu->building);
-    code = ptxcu__program_new(cu, ptx, NULL, program);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, NULL, ptx, program));
 }
 
 static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
@@ -2433,11 +2868,9 @@ static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
-PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
+static ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
-    PTXCU__ENTER(cu);
-    if (!program) return PTXCU_E_NONE;
     ptxcu__lock(&cu->building);
     for (p = cu->programs; p; p = p->next) /* a pointer that is none of ours is not looked into */
         if (p == program && p->cached)
@@ -2449,6 +2882,12 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
+    PTXCU__READY(cu);
+    if (!program) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__unload(cu, program));
+}
+
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
     if (!program) return ptxcu__null(cu, function, "program");
     if (program->owner != cu)
@@ -2457,7 +2896,7 @@ static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const pt
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+static ptxcu_code ptxcu__entry_find(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu__entry e;
     ptx_entry_info info;
     ptxcu_code code;
@@ -2487,19 +2926,79 @@ static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const 
     return PTXCU_E_NONE;
 }
 
+static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->building);
+    code = ptxcu__entry_find(cu, program, name, entry);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry) {
     ptxcu_code code;
     if (entry) *entry = 0;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
     if (code != PTXCU_E_NONE) return code;
     if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
     if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
-    ptxcu__lock(&cu->building);
-    code = ptxcu__entry_by_name(cu, program, name, entry);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
+}
+
+static ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
+                                ptxcu_buffer *buffer) {
+    ptxcu_buffer b;
+    int result = cu->driver.cuModuleGetGlobal_v2(&b.address, &b.bytes, program->module_, name);
+    if (result == 0) {
+        *buffer = b;
+        return PTXCU_E_NONE;
+    }
+    ptxcu__driver_fail(cu, result, "cuModuleGetGlobal_v2(\"%s\")", name);
+    if (result != 500) return PTXCU_E_DRIVER;
+    ptxcu__append(cu, "; the program has no such variable: name one that is .visible .global or .const "
+                      "(ptx_variable_desc.exported)");
+    return ptxcu__recode(cu, PTXCU_E_VARIABLE);
+}
+
+PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name,
+                                   ptxcu_buffer *buffer) {
+    ptxcu_code code;
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_global", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!name) return ptxcu__null(cu, "ptxcu_global", "name");
+    if (!buffer) return ptxcu__null(cu, "ptxcu_global", "buffer");
+    PTXCU__IN_CONTEXT(cu, ptxcu__global(cu, program, name, buffer));
+}
+
+PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_) {
+    ptxcu_code code;
+    if (module_) *module_ = NULL;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_get_module", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!module_) return ptxcu__null(cu, "ptxcu_get_module", "module_");
+    *module_ = program->module_;
+    return PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__bad_entry(ptxcu *cu, const ptxcu_program *program, uint32_t entry) {
+    return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
+                       (unsigned)entry, (unsigned)program->count);
+}
+
+PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function) {
+    ptxcu_code code;
+    if (function) *function = NULL;
+    PTXCU__READY(cu);
+    code = ptxcu__check_program(cu, "ptxcu_get_function", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!function) return ptxcu__null(cu, "ptxcu_get_function", "function");
+    if (entry >= program->count) return ptxcu__bad_entry(cu, program, entry);
+    *function = program->entries[entry].function;
+    return PTXCU_E_NONE;
 }
 
 /* -- the cache: open addressing; device, context and driver are the handle's, so they need not be in the key
@@ -2579,7 +3078,7 @@ static ptxcu_program *ptxcu__cached(ptxcu *cu, uint64_t hash, const ptx_operatio
     return program;
 }
 
-static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+static ptxcu_code ptxcu__operation_add(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        uint64_t hash, ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
@@ -2613,31 +3112,33 @@ static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_op
     return PTXCU_E_NONE;
 }
 
+static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       uint64_t hash, ptxcu_program **program) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->building);
+    code = ptxcu__operation_add(cu, site, op, desc, hash, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        ptxcu_program **program) {
-    ptxcu_code code;
     uint64_t hash;
     if (program) *program = NULL;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->first.error.code;
+    PTXCU__READY(cu);
     if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
     if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
     if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
     hash = ptxcu__hash(op, desc);
     *program = ptxcu__cached(cu, hash, op, desc);
     if (*program) return PTXCU_E_NONE;
-    PTXCU__ENTER(cu);
-    ptxcu__lock(&cu->building);
-    code = ptxcu__operation_new(cu, site, op, desc, hash, program);
-    ptxcu__unlock(&cu->building);
-    return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__operation_new(cu, site, op, desc, hash, program));
 }
 
-PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
+static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, worst = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
-    PTXCU__ENTER(cu);
     ptxcu__lock(&cu->building);
     ptxcu__lock(&cu->tables);
     slots = cu->slots;
@@ -2656,6 +3157,11 @@ PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
     ptxcu__release(cu, slots, capacity * sizeof *slots);
     ptxcu__unlock(&cu->building);
     return worst;
+}
+
+PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__cache_clear(cu));
 }
 
 /* -- launch -- */
@@ -2789,9 +3295,7 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
     const ptxcu_device *d = &cu->info;
     ptxcu__entry *e;
     int result;
-    if (g->entry >= program->count)
-        return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
-                           (unsigned)g->entry, (unsigned)program->count);
+    if (g->entry >= program->count) return ptxcu__bad_entry(cu, program, g->entry);
     e = &program->entries[g->entry];
     /* x - 1 turns 0 into the largest number, so that one comparison refuses both ends. */
     if (g->grid[0] - 1 >= d->max_grid[0] || g->grid[1] - 1 >= d->max_grid[1]
@@ -2858,13 +3362,12 @@ static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launc
         (unsigned)g->block[1], (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }
 
-PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
-                                   const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
+static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
+                                const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
     void *params[PTXCU_ARGS_MAX];
     ptxcu__entry *e = NULL;
     ptxcu_code code;
     uint32_t i;
-    PTXCU__ENTER(cu);
     code = ptxcu__check_program(cu, "ptxcu_launch", program);
     if (code != PTXCU_E_NONE) return code;
     if (!geometry) return ptxcu__null(cu, "ptxcu_launch", "geometry");
@@ -2885,6 +3388,12 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
         params[i] = (void *)(uintptr_t)value; /* the driver reads only */
     }
     return ptxcu__start(cu, e, geometry, params, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
+                                   const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
 static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
@@ -2929,16 +3438,16 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
 
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
-    return ptxcu__run(cu, program, plan, args, args_bytes, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, stream));
 }
 
 /* -- calls -- */
 
 /* A call that can be made now. With pin 1 its blocks are held until ptxcu__unpin. */
 static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, gone = UINT32_MAX;
-    int cleared;
+    uint32_t i, j, gone = UINT32_MAX, part = UINT32_MAX, parts = 0;
+    int cleared, hold;
     if (!call) return ptxcu__null(cu, function, "call");
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
@@ -2948,15 +3457,28 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     ptxcu__lock(&cu->tables);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
-        uint32_t b = call->tensor[i].block;
-        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) gone = i;
+        uint32_t b = call->tensor[i].block, freed;
+        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) {
+            gone = i;
+            part = UINT32_MAX;
+        } else if ((freed = ptxcu__freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
+            gone = i;
+            part = freed;
+            parts = cu->blocks[b].parts;
+        }
     }
-    for (i = 0; pin && !cleared && gone == UINT32_MAX && i < call->tensors; i++)
-        if (call->workspace >= call->plan.workspace_bytes) cu->blocks[call->tensor[i].block].pins++;
+    hold = pin && !cleared && gone == UINT32_MAX && call->workspace >= call->plan.workspace_bytes;
+    for (i = 0; hold && i < call->tensors; i++) {
+        ptxcu__block *b = &cu->blocks[call->tensor[i].block];
+        b->pins++;
+        for (j = 0; j < b->parts; j++) cu->blocks[b->part[j].block].pins++;
+    }
     ptxcu__unlock(&cu->tables);
     if (cleared)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
                            call->name);
+    if (part != UINT32_MAX)
+        return ptxcu__part_fail(cu, call->name, call->tensor[gone].name, part, parts);
     if (gone != UINT32_MAX)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name, call->tensor[gone].name);
     if (call->workspace < call->plan.workspace_bytes)
@@ -2998,7 +3520,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     ptxcu_code code;
     uint32_t i;
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!op || !op->name) return ptxcu__null(cu, name, "op, or its name,");
     if (!plan) return ptxcu__null(cu, name, "plan");
     if (!args) return ptxcu__null(cu, name, "args");
@@ -3044,17 +3566,11 @@ static void ptxcu__zero_known(ptxcu *cu, uint32_t block, uint64_t at, const ptxc
     ptxcu__unlock(&cu->tables);
 }
 
-PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
-                                             ptxcu_tensor *workspace) {
-    static const char *const name = "ptxcu_workspace_create";
+static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                          ptxcu_tensor *workspace) {
     ptxcu_tensor t;
     ptxcu_buffer b;
-    ptxcu_code code;
-    if (workspace) memset(workspace, 0, sizeof *workspace);
-    PTXCU__ENTER(cu);
-    if (!call) return ptxcu__null(cu, name, "call");
-    if (!workspace) return ptxcu__null(cu, name, "workspace");
-    code = ptxcu__stream_ours(cu, name, stream);
+    ptxcu_code code = ptxcu__stream_ours(cu, "ptxcu_workspace_create", stream);
     if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
     code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
     if (code != PTXCU_E_NONE) return code;
@@ -3068,6 +3584,15 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     ptxcu__zero_known(cu, t.block, t.address, call);
     *workspace = t;
     return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace) {
+    if (workspace) memset(workspace, 0, sizeof *workspace);
+    PTXCU__READY(cu);
+    if (!call) return ptxcu__null(cu, "ptxcu_workspace_create", "call");
+    if (!workspace) return ptxcu__null(cu, "ptxcu_workspace_create", "workspace");
+    PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
 /* The launches of a call that was checked. What must be 0 of the workspace is, if the last that used it was
@@ -3105,16 +3630,21 @@ static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_c
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__ENTER(cu);
-    return ptxcu__call_run(cu, "ptxcu_call_run", call, stream);
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_call_run", call, stream));
+}
+
+static ptxcu_code ptxcu__call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    int result;
+    ptxcu_code code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
+    if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamSynchronize(stream);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamSynchronize()", call->name) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    ptxcu_code code;
-    PTXCU__ENTER(cu);
-    code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
-    if (code != PTXCU_E_NONE) return code;
-    PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "%s: cuStreamSynchronize()", call->name));
+    PTXCU__READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_finish(cu, call, stream));
 }
 
 /* A call under way. Its own stream and events; the blocks that it holds. */
@@ -3125,13 +3655,10 @@ struct ptxcu_result {
     uint32_t block[PTXCU_CALL_TENSORS];
 };
 
-PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+static ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
-    if (out) *out = NULL;
-    PTXCU__ENTER(cu);
-    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
     r = (ptxcu_result *)ptxcu__get_zeroed(cu, sizeof *r);
     if (!r) return ptxcu__memory(cu, sizeof *r);
     r->owner = cu;
@@ -3150,19 +3677,37 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+    if (out) *out = NULL;
+    PTXCU__READY(cu);
+    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
+}
+
+/* Let go of part `part` of a block, or of the block itself (UINT32_MAX). */
+static ptxcu_code ptxcu__unpin_one(ptxcu *cu, uint32_t block, uint32_t part) {
+    ptxcu__block *b;
+    int last;
+    ptxcu__lock(&cu->tables);
+    if (part != UINT32_MAX) block = cu->blocks[block].part[part].block;
+    b = &cu->blocks[block];
+    last = --b->pins == 0 && b->serial == 0;
+    ptxcu__unlock(&cu->tables);
+    return last ? ptxcu__block_free(cu, block) : PTXCU_E_NONE;
+}
+
 /* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
 static ptxcu_code ptxcu__unpin(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
     ptxcu_code code = PTXCU_E_NONE, one;
-    uint32_t i;
+    uint32_t i, j, parts;
     for (i = 0; i < count; i++) {
-        ptxcu__block *b;
-        int last;
         ptxcu__lock(&cu->tables);
-        b = &cu->blocks[blocks[i]];
-        last = --b->pins == 0 && b->serial == 0;
+        parts = cu->blocks[blocks[i]].parts; /* they stay while the block is held */
         ptxcu__unlock(&cu->tables);
-        one = last ? ptxcu__block_free(cu, blocks[i]) : PTXCU_E_NONE;
-        if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+        for (j = 0; j <= parts; j++) {
+            one = ptxcu__unpin_one(cu, blocks[i], j < parts ? j : UINT32_MAX);
+            if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+        }
     }
     return code;
 }
@@ -3179,49 +3724,58 @@ static ptxcu_code ptxcu__result_check(ptxcu *cu, const char *function, const ptx
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
-    ptxcu_code code;
-    int result;
-    if (done) *done = 0;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
-    if (code != PTXCU_E_NONE) return code;
-    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
-    result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
+static ptxcu_code ptxcu__result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
+    int result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
     if (result == 600) return PTXCU_E_NONE; /* not ready */
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_poll: cuEventQuery()");
     *done = 1;
     return r->pending ? ptxcu__result_done(cu, r) : PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
     ptxcu_code code;
-    int result;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
-    if (code != PTXCU_E_NONE || !r->pending) return code;
-    result = cu->driver.cuEventSynchronize(r->end);
+    if (done) *done = 0;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
+    if (code != PTXCU_E_NONE) return code;
+    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_poll(cu, r, done));
+}
+
+static ptxcu_code ptxcu__result_wait(ptxcu *cu, ptxcu_result *r) {
+    int result = cu->driver.cuEventSynchronize(r->end);
     if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_wait: cuEventSynchronize()");
     return ptxcu__result_done(cu, r);
 }
 
-PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
-    if (code == PTXCU_E_NONE && r->pending) code = ptxcu__stream_ours(cu, "ptxcu_stream_wait_result", stream);
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
     if (code != PTXCU_E_NONE || !r->pending) return code;
-    PTXCU__DO(cu, cuStreamWaitEvent(stream, r->end, 0),
-              (cu, result_, "ptxcu_stream_wait_result: cuStreamWaitEvent()"));
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_wait(cu, r));
 }
 
-PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
-    ptxcu_code code, last = PTXCU_E_NONE;
-    int result = 0;
-    PTXCU__ENTER(cu);
-    if (!r) return PTXCU_E_NONE;
-    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+static ptxcu_code ptxcu__stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    static const char *const name = "ptxcu_stream_wait_result";
+    int result;
+    ptxcu_code code = ptxcu__stream_ours(cu, name, stream);
     if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamWaitEvent(stream, r->end, 0);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamWaitEvent()", name) : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
+    if (code != PTXCU_E_NONE || !r->pending) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
+}
+
+static ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code = PTXCU_E_NONE, last;
+    int result;
     if (r->pending) {
         /* When neither can be waited for, the context is lost and nothing runs any more. */
         result = cu->driver.cuEventSynchronize(r->end);
@@ -3242,15 +3796,20 @@ PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
-                                       ptxcu_result *r) {
+PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    if (!r) return PTXCU_E_NONE;
+    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__result_free(cu, r));
+}
+
+static ptxcu_code ptxcu__call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after, ptxcu_result *r) {
     static const char *const name = "ptxcu_call_start";
     ptxcu_code code;
     int result, status = 0, begun = 0;
     uint32_t i;
-    PTXCU__ENTER(cu);
-    code = ptxcu__result_check(cu, name, r);
-    if (code != PTXCU_E_NONE) return code;
     if (r->pending) {
         result = cu->driver.cuEventQuery(r->end);
         if (result == 600)
@@ -3292,9 +3851,31 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
     return code;
 }
 
-#ifdef PTXGEN_KERNELS_H
+PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
+                                       ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__READY(cu);
+    code = ptxcu__result_check(cu, "ptxcu_call_start", r);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__IN_CONTEXT(cu, ptxcu__call_start(cu, call, after, r));
+}
 
-/* -- operations -- */
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN__CUDA_IMPLEMENTED */
+
+#if defined(PTXGEN_IMPLEMENTATION) && defined(PTXGEN_KERNELS_H)                                              \
+    && !defined(PTXGEN__CUDA_OPERATIONS_IMPLEMENTED)
+#define PTXGEN__CUDA_OPERATIONS_IMPLEMENTED
+
+#include "ptxgen_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- operations on tensors: checks -- */
 
 #define PTXCU__ANY UINT64_MAX
 enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
@@ -3310,13 +3891,16 @@ typedef struct ptxcu__check {
     ptxk_message why; /* of the plan or the check that refuses */
     const ptxcu_tensor *seen[PTXCU_CALL_TENSORS];
     uint32_t flags[PTXCU_CALL_TENSORS];
+    /* Of a cache of sequences that are allocated apart: where k and v are among the tensors (v behind k), and
+       the block that knows the others. 0 sequences: there is none. */
+    uint32_t k_at, sequences, addresses_block;
 } ptxcu__check;
 
 static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *name, const void *desc,
                                      ptxcu_call *call) {
     memset(c, 0, sizeof *c);
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     c->cu = cu;
     c->name = name;
     c->call = call;
@@ -3424,6 +4008,29 @@ static ptxk__span ptxcu__memory_of(const ptxcu_tensor *t, uint32_t flags) {
     return s;
 }
 
+/* The memory of tensor i of a check: of k and v of a cache, that of one sequence. With tables held. */
+static ptxk__span ptxcu__memory_seen(const ptxcu__check *c, uint32_t i, uint32_t sequence) {
+    ptxk__span s = ptxcu__memory_of(c->seen[i], c->flags[i]);
+    const ptxcu__block *b = &c->cu->blocks[c->addresses_block];
+    if (c->sequences && i - c->k_at < 2 && b->parts == 2 * c->sequences)
+        s.at = b->part[(i - c->k_at) * c->sequences + sequence].address;
+    return s;
+}
+
+/* Whether tensor i, which is written, shares memory with j in another way than by being the same. */
+static int ptxcu__overlap(const ptxcu__check *c, uint32_t i, uint32_t j) {
+    int i_each = c->sequences && i - c->k_at < 2, j_each = c->sequences && j - c->k_at < 2;
+    uint32_t m, n;
+    if (i_each && j_each) return 0; /* looked at when the cache was made */
+    for (m = 0; m < (i_each ? c->sequences : 1); m++)
+        for (n = 0; n < (j_each ? c->sequences : 1); n++) {
+            ptxk__span a = ptxcu__memory_seen(c, i, m), b = ptxcu__memory_seen(c, j, n);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            if (c->seen[i]->type != c->seen[j]->type || !ptxk__span_same(&a, &b)) return 1;
+        }
+    return 0;
+}
+
 /* Nothing that is written is read, or written as something else; the workspace counts as written. */
 static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     uint32_t i, j;
@@ -3433,13 +4040,13 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     }
     for (i = 0; i < c->call->tensors; i++)
         for (j = 0; j < c->call->tensors; j++) {
-            ptxk__span a, b;
+            int overlap;
             if (i == j || !(c->flags[i] & PTXCU__WRITTEN) || (j < i && (c->flags[j] & PTXCU__WRITTEN)))
                 continue;
-            a = ptxcu__memory_of(c->seen[i], c->flags[i]);
-            b = ptxcu__memory_of(c->seen[j], c->flags[j]);
-            if (!ptxk__span_meet(&a, &b)) continue;
-            if (c->seen[i]->type == c->seen[j]->type && ptxk__span_same(&a, &b)) continue;
+            ptxcu__lock(&c->cu->tables);
+            overlap = ptxcu__overlap(c, i, j);
+            ptxcu__unlock(&c->cu->tables);
+            if (!overlap) continue;
             c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s, which is written, overlaps %s", c->name,
                                   c->call->tensor[i].name, c->call->tensor[j].name);
             memset(c->call, 0, sizeof *c->call);
@@ -3462,7 +4069,8 @@ static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
         ptxcu_code code = ptxcu_##operation##_prepare(cu, x, &call);                                         \
-        return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream);        \
+        if (code != PTXCU_E_NONE) return code;                                                               \
+        PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream));                      \
     }
 
 /* What the operation itself says of descriptions and sizes. */
@@ -3485,10 +4093,12 @@ static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_t
                      : format == PTXK_BF16 ? PTX_BF16
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
+                              c->name, name, ptxk__name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
-                              "%s: %s: %llu values are no whole number of blocks of format %u", c->name, name,
-                              (unsigned long long)k, (unsigned)format);
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
+                              c->name, name, (unsigned long long)k, ptxk_format_name(format));
     if (plain != PTX_NONE && t->type == (uint32_t)plain)
         ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
     else
@@ -3503,14 +4113,60 @@ static void ptxcu__want_workspace(ptxcu__check *c, const ptxcu_tensor *t) {
 
 /* -- KV caches -- */
 
+/* [kv_heads, max_seq, head_dim] as [batch, ...] with a stride of 0. */
+static ptxcu_tensor ptxcu__in_batch(const ptxcu_tensor *t, uint32_t batch) {
+    ptxcu_tensor four = *t;
+    uint32_t i;
+    for (i = 3; i > 0; i--) four.shape[i] = t->shape[i - 1], four.stride[i] = t->stride[i - 1];
+    four.shape[0] = batch;
+    four.stride[0] = 0;
+    four.rank = 4;
+    four.view = 1;
+    return four;
+}
+
+/* made->addresses, from made->k and made->v or, if there are any, from the parts: k of all sequences, then v.
+   They become the table's. */
+static ptxcu_code ptxcu__cache_addresses(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+                                         ptxcu_kv_cache *made) {
+    const ptxcu_tensor *k = &made->k, *v = &made->v;
+    uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
+    size_t bytes;
+    ptxcu_code code;
+    shape[0] = 2;
+    shape[1] = batch;
+    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses);
+    if (code != PTXCU_E_NONE) return code;
+    bytes = ptxcu_tensor_bytes(&made->addresses);
+    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
+    if (bytes && !addresses) {
+        code = ptxcu__memory(cu, bytes);
+    } else {
+        for (i = 0; i < batch; i++) {
+            addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
+            addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+        }
+        code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
+        ptxcu__release(cu, addresses, bytes);
+    }
+    if (code != PTXCU_E_NONE) {
+        ptxcu_tensor_free(cu, &made->addresses);
+        return code;
+    }
+    ptxcu__lock(&cu->tables);
+    cu->blocks[made->addresses.block].part = part;
+    cu->blocks[made->addresses.block].parts = part ? (uint32_t)(2 * batch) : 0;
+    ptxcu__unlock(&cu->tables);
+    return PTXCU_E_NONE;
+}
+
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
     static const char *const name = "ptxcu_kv_cache_wrap";
     ptxcu_kv_cache made;
     ptxcu__check c;
     ptxcu_call unused;
-    uint64_t shape[2], i, batch, *addresses;
-    size_t bytes;
+    uint32_t i;
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
     code = ptxcu__check_begin(&c, cu, name, cache, &unused);
@@ -3531,7 +4187,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
                              name, ptxcu__shape_text(4, k->stride).s);
     for (i = 0; c.code == PTXCU_E_NONE && i < 4; i++)
-        if (ptxcu__step(k, (uint32_t)i) != ptxcu__step(v, (uint32_t)i))
+        if (ptxcu__step(k, i) != ptxcu__step(v, i))
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: k has strides %s, v has %s; they must be the same",
                                  name, ptxcu__shape_text(4, k->stride).s, ptxcu__shape_text(4, v->stride).s);
     code = ptxcu__check_end(&c);
@@ -3544,27 +4200,65 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
         *cache = made;
         return PTXCU_E_NONE;
     }
-    batch = k->shape[0];
-    shape[0] = 2;
-    shape[1] = batch;
-    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made.addresses);
+    code = ptxcu__cache_addresses(cu, k->shape[0], NULL, &made);
+    if (code == PTXCU_E_NONE) *cache = made;
+    return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                               uint32_t batch, ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap_each", *const dims = "kv_heads, max_seq, head_dim";
+    ptxcu_kv_cache made;
+    ptxcu__check c;
+    ptxcu_call unused;
+    ptxcu_tensor *part;
+    ptxcu_code code;
+    ptxk__span a, b;
+    char which[32], other[32];
+    uint32_t i, j, parts = 2 * batch;
+    size_t bytes = ptxcu_bytes(2 * sizeof *part, batch);
+    if (cache) memset(cache, 0, sizeof *cache);
+    code = ptxcu__check_begin(&c, cu, name, cache, &unused);
     if (code != PTXCU_E_NONE) return code;
-    bytes = ptxcu_tensor_bytes(&made.addresses);
-    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
-    if (bytes && !addresses) {
-        code = ptxcu__memory(cu, bytes);
-    } else {
-        for (i = 0; i < batch; i++) {
-            addresses[i] = k->address + i * k->stride[0] * ptx_type_bytes((ptx_type)k->type);
-            addresses[batch + i] = v->address + i * v->stride[0] * ptx_type_bytes((ptx_type)v->type);
+    if (!k || !v) return ptxcu__null(cu, name, k ? "v" : "k");
+    if (!batch || batch > UINT32_MAX / 2)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: batch is %u, must be 1 to %u", name, (unsigned)batch,
+                           (unsigned)(UINT32_MAX / 2));
+    part = (ptxcu_tensor *)cu->alloc(cu->alloc_user, NULL, 0, bytes);
+    if (!part) return ptxcu__memory(cu, bytes);
+    memcpy(part, k, bytes / 2);
+    memcpy(part + batch, v, bytes / 2);
+    for (i = 0; i < parts && c.code == PTXCU_E_NONE; i++) {
+        const ptxcu_tensor *t = &part[i];
+        snprintf(which, sizeof which, "%c[%u]", i < batch ? 'k' : 'v', (unsigned)(i % batch));
+        unused.tensors = 0;
+        ptxcu__want(&c, which, t, PTXCU__ROWS, i ? PTXCU__OF(part->type & 63) : PTXCU__OF_KV, 16, dims, 3,
+                    i ? part->shape[0] : PTXCU__ANY, i ? part->shape[1] : PTXCU__ANY,
+                    i ? part->shape[2] : PTXCU__ANY, 0);
+        for (j = 0; j < 3 && c.code == PTXCU_E_NONE; j++)
+            if (ptxcu__step(t, j) != ptxcu__step(part, j))
+                c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                     "%s: %s has strides %s, k[0] has %s; they must be the same", name, which,
+                                     ptxcu__shape_text(3, t->stride).s, ptxcu__shape_text(3, part->stride).s);
+        if (c.code == PTXCU_E_NONE) b = ptxcu__memory_of(t, PTXCU__ROWS);
+        for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
+            a = ptxcu__memory_of(&part[j], PTXCU__ROWS);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
         }
-        code = ptxcu_tensor_write(cu, &made.addresses, addresses, bytes, NULL);
-        ptxcu__release(cu, addresses, bytes);
+    }
+    code = c.code;
+    if (code == PTXCU_E_NONE) {
+        memset(&made, 0, sizeof made);
+        made.k = ptxcu__in_batch(part, batch);
+        made.v = ptxcu__in_batch(part + batch, batch);
+        code = ptxcu__cache_addresses(cu, batch, part, &made);
     }
     if (code == PTXCU_E_NONE)
         *cache = made;
     else
-        ptxcu_tensor_free(cu, &made.addresses);
+        ptxcu__release(cu, part, bytes);
     return code;
 }
 
@@ -3574,7 +4268,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!cache) return ptxcu__null(cu, "ptxcu_kv_cache_create", "cache");
     memset(&v, 0, sizeof v);
     shape[0] = batch;
@@ -3595,7 +4289,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     ptxcu_code code, last;
-    PTXCU__ENTER(cu);
+    PTXCU__READY(cu);
     if (!cache) return PTXCU_E_NONE;
     code = ptxcu_tensor_free(cu, &cache->addresses);
     if (cache->owns) {
@@ -3608,30 +4302,92 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     return code;
 }
 
-/* Both tensors of a cache, and what says where its sequences lie. */
-static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t flags, uint64_t batch,
-                              uint64_t kv_heads, uint64_t head_dim) {
-    int paged;
+/* Both tensors of a cache, each with flags of its own, and what says where its sequences lie. */
+static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t k_flags,
+                              uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t head_dim) {
+    const ptxcu_tensor *k, *v;
+    ptxcu__block *b;
+    uint32_t i, freed, parts;
+    int paged, same = 1;
     if (c->code != PTXCU_E_NONE) return;
     if (!cache) {
         c->code = ptxcu__null(c->cu, c->name, "cache");
         return;
     }
+    k = &cache->k;
+    v = &cache->v;
     paged = cache->blocks.owner != NULL;
     ptxcu__want_flag(c, "cache->owns", cache->owns, 1);
     ptxcu__want_flag(c, "cache->unused", cache->unused, 0);
-    ptxcu__want(c, "cache->k", &cache->k, flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
+    c->k_at = c->call->tensors;
+    ptxcu__want(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
                 paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
-    ptxcu__want(c, "cache->v", &cache->v, flags | PTXCU__ROWS, PTXCU__OF(cache->k.type), 16,
+    ptxcu__want(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__OF(k->type & 63), 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                cache->k.shape[0], cache->k.shape[1], cache->k.shape[2], head_dim);
-    if (paged)
+                k->shape[0], k->shape[1], k->shape[2], head_dim);
+    for (i = 0; i < 4 && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__step(k, i) != ptxcu__step(v, i))
+            c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                                  "%s: cache->v has strides %s, cache->k has %s; they must be the same",
+                                  c->name, ptxcu__shape_text(4, v->stride).s,
+                                  ptxcu__shape_text(4, k->stride).s);
+    if (paged) {
         ptxcu__want(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
                     "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
-    else
-        ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
-                    2, 2, cache->k.shape[0], 0, 0);
+        return;
+    }
+    ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
+                2, 2, k->shape[0], 0, 0);
+    if (c->code != PTXCU_E_NONE) return;
+    ptxcu__lock(&c->cu->tables);
+    b = &c->cu->blocks[cache->addresses.block];
+    freed = ptxcu__freed_part(c->cu, b);
+    parts = b->parts;
+    if (parts) { /* allocated apart: the first stands for the others */
+        ptxcu_tensor first = ptxcu__in_batch(b->part, parts / 2);
+        same = first.shape[0] == k->shape[0] && first.shape[2] == k->shape[2] && first.type == k->type
+               && first.address == k->address && b->part[parts / 2].address == v->address;
+        for (i = 0; i < 4; i++) same = same && ptxcu__step(&first, i) == ptxcu__step(k, i);
+        c->sequences = parts / 2;
+        c->addresses_block = cache->addresses.block;
+    }
+    ptxcu__unlock(&c->cu->tables);
+    if (freed != UINT32_MAX)
+        c->code = ptxcu__part_fail(c->cu, c->name, "cache->addresses", freed, parts);
+    else if (!same)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
+                              "fields were changed",
+                              c->name);
+}
+
+/* How the pages of a cache are laid out: 1 if the kernels take them so; *rows: [page_size, kv_heads]. */
+static int ptxcu__pages(const ptxcu_tensor *pool, int *rows) {
+    ptxcu_tensor t = *pool;
+    *rows = 0;
+    if (ptxcu__is_dense(&t)) return 1;
+    t.shape[1] = pool->shape[2], t.stride[1] = pool->stride[2];
+    t.shape[2] = pool->shape[1], t.stride[2] = pool->stride[1];
+    *rows = 1;
+    return ptxcu__is_dense(&t);
+}
+
+/* Positions of a cache for each sequence, `most` at most with pages, and the layout of these. */
+static uint64_t ptxcu__cache_rows(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t most,
+                                  int *page_rows) {
+    uint64_t rows = cache->k.shape[2];
+    *page_rows = 0;
+    if (!cache->blocks.owner) return rows;
+    if (!ptxcu__pages(&cache->k, page_rows) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
+        || rows > most)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: cache->k has shape %s and strides %s; pages must be dense, [kv_heads, "
+                              "page_size, head_dim] or [page_size, kv_heads, head_dim], and max_pages * "
+                              "page_size at most %u",
+                              c->name, ptxcu__shape_text(4, cache->k.shape).s,
+                              ptxcu__shape_text(4, cache->k.stride).s, (unsigned)most);
+    return rows;
 }
 
 /* -- flash_decode -- */
@@ -3656,12 +4412,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
-    uint32_t given;
+    uint32_t given, written;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
     q = ptxcu__with_queries(&x->q);
     out = ptxcu__with_queries(&x->out);
     k = ptxcu__with_queries(&x->k);
@@ -3669,9 +4426,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     given = x->k.owner || x->v.owner; /* one without the other is a fault */
     ptxcu__want(&c, "q", &q, PTXCU__DENSE, PTXCU__OF_KV, 16, dims, 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY,
                 PTXCU__ANY);
-    ptxcu__want_cache(&c, x->cache, given ? PTXCU__WRITTEN : 0, q.shape[0], PTXCU__ANY, q.shape[3]);
-    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0,
-                0);
+    written = given ? PTXCU__WRITTEN : 0;
+    ptxcu__want_cache(&c, x->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE | (x->length ? PTXCU__OPTIONAL : 0),
+                PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && x->length && x->lengths.owner)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "flash_decode: lengths is there and length is %u; give one of them",
+                             (unsigned)x->length);
     ptxcu__want(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, dims, 4, q.shape[0],
                 q.shape[1], q.shape[2], q.shape[3]);
     if (given && c.code == PTXCU_E_NONE) {
@@ -3687,15 +4449,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxcu__want_workspace(&c, &x->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = x->cache;
-        int paged = cache->blocks.owner != NULL;
-        uint64_t rows = cache->k.shape[2];
-        if (paged
-            && (!ptxcu__is_dense(&cache->k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
-                || rows > INT32_MAX))
-            c.code =
-                ptxcu__fail(cu, PTXCU_E_SHAPE,
-                            "flash_decode: the pages of cache->k must be dense, and max_pages * page_size "
-                            "below 2^31");
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t rows = ptxcu__cache_rows(&c, cache, INT32_MAX, &page_rows);
+        uint64_t most = x->max_len && x->max_len < rows ? x->max_len : rows;
+        if (c.code == PTXCU_E_NONE && x->length > most)
+            c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_decode: length is %u, must be at most %s, %llu",
+                                 (unsigned)x->length, most < rows ? "max_len" : "max_seq",
+                                 (unsigned long long)most);
         desc.heads = (uint32_t)q.shape[2];
         desc.kv_heads = (uint32_t)cache->k.shape[1];
         desc.head_dim = (uint32_t)q.shape[3];
@@ -3708,10 +4468,11 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         desc.soft_cap = x->soft_cap;
         desc.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
         desc.append_type = given ? k.type : 0;
-        desc.flags = x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0;
+        desc.flags = (x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
+                     | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
-        shape.max_len = x->max_len ? x->max_len : shape.max_seq;
+        shape.max_len = x->max_len ? x->max_len : x->length ? x->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
         ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &c.why));
@@ -3730,6 +4491,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_seq = shape.max_seq;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
+        args.length = x->length;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &c.why));
     }
@@ -3745,50 +4507,56 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
     ptxk_kv_scatter_desc desc;
     ptxk_kv_scatter_shape shape;
     ptxk_kv_scatter_args args;
+    const ptxcu_tensor *from; /* k, or v where that is alone */
+    int single;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "kv_scatter", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "k", &x->k, PTXCU__DENSE, PTXCU__OF_KV, 16, "tokens, kv_heads, head_dim", 3, PTXCU__ANY,
-                PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(x->k.type & 63), 16, "tokens, kv_heads, head_dim", 3,
-                x->k.shape[0], x->k.shape[1], x->k.shape[2], 0);
-    ptxcu__want_cache(&c, x->cache, PTXCU__WRITTEN, PTXCU__ANY, x->k.shape[1], x->k.shape[2]);
+    single = !x->k.owner != !x->v.owner;
+    from = x->k.owner ? &x->k : &x->v;
+    ptxcu__want(&c, x->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__OF_KV, 16,
+                "tokens, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+    if (!single)
+        ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(from->type & 63), 16,
+                    "tokens, kv_heads, head_dim", 3, from->shape[0], from->shape[1], from->shape[2], 0);
+    ptxcu__want_cache(&c, x->cache, x->k.owner ? PTXCU__WRITTEN : 0, x->v.owner ? PTXCU__WRITTEN : 0,
+                      PTXCU__ANY, from->shape[1], from->shape[2]);
     ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, x->k.shape[0], 0, 0, 0);
+                "tokens", 1, from->shape[0], 0, 0, 0);
     ptxcu__want(&c, "sequences", &x->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, x->k.shape[0], 0, 0, 0);
+                "tokens", 1, from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = x->cache;
         const ptxcu_tensor *k = &cache->k;
-        int paged = cache->blocks.owner != NULL;
-        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], rows = k->shape[2], last;
-        if (paged
-            && (!ptxcu__is_dense(k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows) || rows > UINT32_MAX))
-            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                                 "kv_scatter: the pages of cache->k must be dense, and "
-                                 "max_pages * page_size below 2^32");
+        int paged = cache->blocks.owner != NULL, page_rows;
+        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], last;
+        uint64_t rows = ptxcu__cache_rows(&c, cache, UINT32_MAX, &page_rows);
+        uint64_t k_caches = paged ? k->address : cache->addresses.address;
+        uint64_t v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
         /* What the host names, the host can check; device memory the kernel checks. */
-        last = x->k.shape[0] ? x->k.shape[0] - 1 : 0;
-        if (!x->positions.owner && x->k.shape[0] && last * x->position_step + x->position >= rows)
+        last = from->shape[0] ? from->shape[0] - 1 : 0;
+        if (!x->positions.owner && from->shape[0] && last * x->position_step + x->position >= rows)
             c.code = ptxcu__fail(
                 cu, PTXCU_E_ARGUMENT, "kv_scatter: position is %llu, must be below max_seq, %llu",
                 (unsigned long long)(last * x->position_step + x->position), (unsigned long long)rows);
-        if (!x->sequences.owner && x->k.shape[0] && last * x->sequence_step >= batch)
+        if (!x->sequences.owner && from->shape[0] && last * x->sequence_step >= batch)
             c.code =
                 ptxcu__fail(cu, PTXCU_E_ARGUMENT, "kv_scatter: sequence is %llu, must be below batch, %llu",
                             (unsigned long long)(last * x->sequence_step), (unsigned long long)batch);
-        desc.kv_heads = (uint32_t)x->k.shape[1];
-        desc.head_dim = (uint32_t)x->k.shape[2];
-        desc.source_type = x->k.type;
+        desc.kv_heads = (uint32_t)from->shape[1];
+        desc.head_dim = (uint32_t)from->shape[2];
+        desc.source_type = from->type;
         desc.cache_type = k->type;
         desc.page_size = paged ? (uint32_t)k->shape[2] : 0;
-        shape.tokens = (uint32_t)x->k.shape[0];
+        desc.flags = (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0)
+                     | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
+        shape.tokens = (uint32_t)from->shape[0];
         ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &c.why));
-        args.k = x->k.address;
-        args.v = x->v.address;
-        args.k_caches = paged ? k->address : cache->addresses.address;
-        args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
+        args.k = from->address;
+        args.v = single ? 0 : x->v.address;
+        args.k_caches = from == &x->k ? k_caches : v_caches;
+        args.v_caches = single ? 0 : v_caches;
         args.sequences = x->sequences.address;
         args.positions = x->positions.address;
         args.block_table = cache->blocks.address;
@@ -3877,8 +4645,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         desc.scale = x->scale;
         desc.soft_cap = x->soft_cap;
         shape.batch = (uint32_t)batch;
-        shape.q_len = lens && x->q_len ? x->q_len : (uint32_t)rows;
-        shape.kv_len = lens && x->kv_len ? x->kv_len : (uint32_t)keys;
+        shape.q_len = lens && x->q_len && x->q_len < rows ? x->q_len : (uint32_t)rows;
+        shape.kv_len = lens && x->kv_len && x->kv_len < keys ? x->kv_len : (uint32_t)keys;
         shape.q_total = lens ? (uint32_t)rows : 0;
         shape.kv_total = lens ? (uint32_t)keys : 0;
         ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &c.why));
@@ -3936,8 +4704,7 @@ static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, ui
                                             {"more[1].weights", "more[1].bias", "more[1].y"}};
     const ptxcu_tensor *w = i ? &x->more[i - 1].weights : &x->weights;
     const ptxcu_tensor *bias = i ? &x->more[i - 1].bias : &x->bias, *y = i ? &x->more[i - 1].y : &x->y;
-    uint32_t first = x->format ? x->format : (uint32_t)PTXK_Q4_K, format;
-    format = i && x->more[i - 1].format ? x->more[i - 1].format : first;
+    uint32_t format = i ? x->more[i - 1].format : x->format;
     ptxcu__want_weights(c, names[i][0], w, format, k);
     if (x->bias.owner) /* of all matrices or of none */
         ptxcu__want(c, names[i][1], bias, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "n", 1, w->shape[0], 0, 0, 0);
@@ -4273,12 +5040,10 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x
 
 PTXCU__AT_ONCE(sample)
 
-#endif /* PTXGEN_KERNELS_H */
-
 #ifdef __cplusplus
 }
 #endif
-#endif /* PTXGEN_IMPLEMENTATION */
+#endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16};                 // what is 0 is the default
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8 : 0};
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
+       desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -37,6 +39,16 @@
           change every token, such as lengths, are read from device memory, so a captured graph replays with
           the new ones.
 
+   ZERO   What 0 means in a description is the same for all of them. A type or a format: refused; of a tensor
+          that may be left out (append_type, second, third): there is none. A number of things (heads,
+          head_dim, queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in
+          attention, else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision,
+          pairs, method: the first of their list. eps: 0, as it says.
+
+   EPS    of the norms, in args, is a number like any other, of NORM, GEMV and DECODER alike: 0 adds nothing,
+          and no default stands in for it (models name theirs, mostly 1e-5 or 1e-6). With 0 a row of zeros
+          stays zeros, and one whose mean square is below f32's normal numbers, 1.2e-38, is not exact.
+
    FLASH_DECODE  out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:], g = h *
           kv_heads / heads, over the keys i that query t of sequence b sees; s(x) = soft_cap * tanh(x /
           soft_cap), or x. 1 to 8 queries: the last tokens of the sequence, query t at position p =
@@ -54,7 +66,13 @@
                          and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
+                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
+                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
+     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk,
+                         2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by
+                         (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is. Beside
+                         double, 100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200
      traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
                          once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
                          heads fill the machine. Where they do not, chunks are as small as gives each
@@ -75,6 +93,7 @@
      no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
                          heads that a block has found it for; nothing is read or appended there
      length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
+     score past f32      infinite, of the sign that it has
      score -inf          that key has weight 0; when all are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
      score NaN           NaN in that head's output
@@ -87,7 +106,8 @@
    KV_SCATTER  writes the K and V of new tokens into the caches: row (h, position of token t) of the cache of
           its sequence becomes k[t,h,:], converted to the cache's type. The cache is [kv_heads, max_seq, d]
           or anything else that two strides describe, or paged: pages of page_size positions, each
-          [kv_heads, page_size, d], found through a block table.
+          [kv_heads, page_size, d] or [page_size, kv_heads, d], found through a block table. With
+          PTXK_SCATTER_SINGLE K alone or V alone, as k and k_caches.
      position >= max_seq, no such page, a page past the pool, a sequence past the batch
                          nothing is written for that token
      conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
@@ -115,7 +135,9 @@
      score NaN           NaN in that query's output and lse; unseen scores do not matter
      weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
                          that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head
+     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
+                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
+                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
      out in f16          what passes its range becomes infinite
      cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
                          than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
@@ -129,7 +151,8 @@
           strided; and, where K has more than one slice, their sum. Integer products are exact, sums are f32
           in a fixed order: the same bits in every run. W is read once.
      several matrices    second and third: up to three over one x in the same launches, each with its own
-                         format (all quantised, or all plain), rows, bias and y: Q, K and V.
+                         format (all quantised, or all plain), rows, bias and y: Q, K and V. A residual goes
+                         with one y only, of one matrix or of SwiGLU
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; g and u each with the
                          norm's factor and its bias
      k                   a multiple of 256, of 32 (Q4_0, Q8_0), of 8 (plain); of the largest of these
@@ -150,16 +173,17 @@
    NORM   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
           sqrt(mean (x - mean)^2 + eps) + beta, for each row x[t,:]; with PTXK_NORM_RESIDUAL x[t,:] +=
           residual[t,:] first, which is written, and normalised as written. f32 arithmetic in a fixed order.
-          A row stays in registers to 16384 elements; longer ones are read again.
+          A row stays in registers to 16384 elements; longer ones are read again. gamma may be absent; beta
+          goes with PTXK_NORM_LAYER and gamma only.
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (layer: beta)
      y may be x or, with a residual, that where the types are equal; nothing else may overlap.
 
    SOFTMAX  y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
           types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
-     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so do all whose scale x
-                                                           is past 2.35e38, f32's largest over log2 e
-     x NaN    NaN in that row
+     scale x -inf   0; all of a row -inf: zeros   scale x +inf   share the row equally, with a scale above
+                                                                 0.69 f32's largest number among them
+     x NaN          NaN in that row               x finite       right at any size, with any scale
 
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
           that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
@@ -183,6 +207,7 @@
           the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
           at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
@@ -251,15 +276,16 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target; one of the
-   last four, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
-   choose. */
+   four _CLUSTER_, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
+   choose; pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]. */
 enum {
     PTXK_FLASH_LSE = 1,
     PTXK_FLASH_SCALAR = 2,
     PTXK_FLASH_CLUSTER_1 = 4,
     PTXK_FLASH_CLUSTER_2 = 8,
     PTXK_FLASH_CLUSTER_4 = 12,
-    PTXK_FLASH_CLUSTER_8 = 16
+    PTXK_FLASH_CLUSTER_8 = 16,
+    PTXK_FLASH_PAGE_ROWS = 32
 };
 
 /* What is baked into the code. All fields count for equality, there is no padding: usable as a key. */
@@ -269,20 +295,20 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
     uint32_t kv_type;     /* what the caches hold: PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
-    uint32_t q_type;      /* of q: the same choice; 0: PTX_F32 */
-    uint32_t out_type;    /* of out: the same choice; 0: PTX_F32 */
-    uint32_t queries;     /* new tokens of each sequence, 1 ... 8; 0: 1 */
+    uint32_t q_type;      /* of q: the same choice */
+    uint32_t out_type;    /* of out: the same choice */
+    uint32_t queries;     /* new tokens of each sequence, 1 ... 8 */
     uint32_t window;      /* keys that a query sees, its own the last; 0: all */
     float soft_cap;       /* scores s become cap * tanh(s / cap); 0: not */
     uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
     uint32_t append_type; /* of k and v, which are appended to the caches on the way; 0: there are none */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... */
+    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
 typedef struct ptxk_flash_decode_shape {
     uint32_t batch;    /* sequences, at most 65535; 0: nothing to do, a plan without launches */
-    uint32_t max_len;  /* the longest length to plan for, at most max_seq: steers the number of splits */
+    uint32_t max_len;  /* the longest length to plan for: steers the number of splits; 0: max_seq, the most */
     uint32_t max_seq;  /* positions that a cache holds, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
@@ -293,8 +319,9 @@ typedef struct ptxk_flash_decode_shape {
 typedef struct ptxk_flash_decode_args {
     uint64_t q;           /* q_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type; paged: the */
-    uint64_t v_caches;    /* pools themselves, kv_type [pool_pages, kv_heads, page_size, head_dim] */
-    uint64_t lengths;     /* u32 [batch], each at most max_seq */
+    uint64_t v_caches;    /* pools themselves, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
+                          /* PTXK_FLASH_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
+    uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: all are `length` */
     uint64_t out;         /* out_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
     uint64_t k, v;        /* to append: append_type [batch, queries, kv_heads, head_dim], 16-byte aligned */
@@ -304,8 +331,12 @@ typedef struct ptxk_flash_decode_args {
     uint64_t row_stride;  /* ... and from position to position, at most 2^26; both 0: max_seq * d and d */
     uint32_t max_seq;     /* as in the shape */
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
-    uint32_t reserved;    /* 0 */
+    uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
 } ptxk_flash_decode_args;
+
+/* Flags of a scatter: pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]; only
+   one of K and V is written, which k and k_caches are then. */
+enum { PTXK_SCATTER_PAGE_ROWS = 1, PTXK_SCATTER_SINGLE = 2 };
 
 /* What is baked into the code of a scatter. */
 typedef struct ptxk_kv_scatter_desc {
@@ -314,6 +345,7 @@ typedef struct ptxk_kv_scatter_desc {
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t cache_type;  /* of the caches: the same choice */
     uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
+    uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
 
 typedef struct ptxk_kv_scatter_shape {
@@ -324,9 +356,10 @@ typedef struct ptxk_kv_scatter_shape {
    belongs to sequence sequences[t] (or, where that is 0, t * sequence_step) and gets position positions[t]
    (or position + t * position_step): one token for each of a batch has steps 1 and 0, a prompt 0 and 1. */
 typedef struct ptxk_kv_scatter_args {
-    uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim] */
+    uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim]; v is ignored with _SINGLE */
     uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches; paged: the pools themselves,
-                                    cache_type [pool_pages, kv_heads, page_size, head_dim] */
+                                    cache_type [pool_pages, kv_heads, page_size, head_dim] or, with
+                                    _PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
     uint64_t sequences;          /* u32 [tokens], or 0 */
     uint64_t positions;          /* u32 [tokens], or 0 */
     uint64_t block_table;        /* paged: u32 [batch, max_pages], page of the pool; else 0 */
@@ -347,7 +380,7 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t out_type;  /* of out: the same choice; 0: type */
+    uint32_t out_type;  /* of out: the same choice */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE */
     uint32_t window;    /* keys farther than that are not seen, at most 2^30; 0: all are */
     uint32_t precision; /* of f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
@@ -357,8 +390,8 @@ typedef struct ptxk_flash_prefill_desc {
 
 typedef struct ptxk_flash_prefill_shape {
     uint32_t batch;    /* sequences; 0: nothing to do, a plan without launches */
-    uint32_t q_len;    /* queries of each sequence; with cumulative lengths the most of any, at most 2^30 */
-    uint32_t kv_len;   /* keys, likewise; at most 2^30 */
+    uint32_t q_len;    /* queries of each sequence; with cumulative lengths no sequence has more; to 2^30 */
+    uint32_t kv_len;   /* keys, likewise; to 2^30 */
     uint32_t q_total;  /* queries of all sequences, where the lengths are cumulative; 0: batch * q_len */
     uint32_t kv_total; /* keys, likewise */
 } ptxk_flash_prefill_shape;
@@ -382,17 +415,12 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
 } ptxk_flash_prefill_args;
 
-/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. */
-enum {
-    PTXK_Q4_K = 1,
-    PTXK_F32,
-    PTXK_F16,
-    PTXK_BF16,
-    PTXK_Q8_0,
-    PTXK_Q4_0,
-    PTXK_Q5_K,
-    PTXK_Q6_K
-};
+/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. X(format): PTXK_<format>, from 1 on;
+   no ptx_type has such a number. */
+#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+#define PTXK__ENUM(format) PTXK_##format,
+enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
+#undef PTXK__ENUM
 /* Which elements of a head a rotary position turns together: 2 i and 2 i + 1, or i and i + dims / 2. */
 enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 /* Precision of x in a GEMV; flags of a GEMV. */
@@ -412,7 +440,7 @@ typedef struct ptxk_gemv_desc {
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
     uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, 0: none; SwiGLU: of the up matrix, 0: as the first */
+    uint32_t second;      /* format of a second matrix, with SwiGLU of the up matrix; 0: there is none */
     uint32_t third;       /* of a third, 0: none */
 } ptxk_gemv_desc;
 
@@ -438,7 +466,7 @@ typedef struct ptxk_gemv_args {
     uint64_t y;         /* output_type [columns, n] */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned */
     uint32_t n, k;      /* as in the shape */
-    float eps;          /* of the norm: 0 or more, finite */
+    float eps;          /* of the norm: 0 or more, finite; 0: nothing is added */
     uint32_t reserved;  /* 0 */
     uint64_t bias;      /* f32 [n]; ignored without PTXK_GEMV_BIAS */
     ptxk_gemv_more more[2]; /* of the second and third matrix; SwiGLU: y is not used */
@@ -467,7 +495,7 @@ typedef struct ptxk_norm_args {
     uint64_t y;           /* y_type [rows, n] */
     uint64_t gamma, beta; /* weight_type [n]; ignored with _PLAIN, without _BETA */
     uint32_t rows;        /* as in the shape */
-    float eps;            /* 0 or more, finite */
+    float eps;            /* 0 or more, finite; 0: nothing is added */
 } ptxk_norm_args;
 
 typedef struct ptxk_softmax_desc {
@@ -507,7 +535,7 @@ typedef struct ptxk_activation_args {
 typedef struct ptxk_rope_desc {
     uint32_t heads;    /* 1 ... 65536 */
     uint32_t head_dim; /* even, to 65536 */
-    uint32_t dims;     /* even, at most head_dim: elements of a head that are turned; 0: all */
+    uint32_t dims;     /* even, at most head_dim: so many elements of a head, from its start, are turned */
     uint32_t pairs;    /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
     uint32_t type;     /* PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_rope_desc;
@@ -665,7 +693,7 @@ typedef struct ptxk_decoder_args {
     uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
     float temperature;       /* 0: the largest logit, the lowest token of equal ones */
     float top_p;             /* 0 or 1: all */
-    float eps;               /* of the norms */
+    float eps;               /* of the norms: 0 or more, finite; 0: nothing is added */
     uint32_t reserved;       /* 0 */
     uint32_t end_tokens[PTXK_DECODER_ENDS]; /* each of them ends a sequence, and is written */
 } ptxk_decoder_args;
@@ -681,82 +709,91 @@ typedef struct ptxk_decoder_args {
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
    shapes of known models. What ptxdump prints and what the tests assemble for every target. */
 #define PTXK_EXAMPLES_flash_decode(X)                                                                        \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                               \
-    X("4 heads on 1, d 16, f16", 4, 1, 16, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("7 heads on 1, d 16, bf16", 7, 1, 16, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("16 heads on 2, d 40, f32", 16, 2, 40, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("2 heads on 2, d 40, f16", 2, 2, 40, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("8 heads on 2, d 40, bf16", 8, 2, 40, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("14 heads on 2, d 64, f32", 14, 2, 64, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 64, f16", 8, 1, 64, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("12 heads on 12, d 64, bf16", 12, 12, 64, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                   \
-    X("4 heads on 1, d 96, f32", 4, 1, 96, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                         \
-    X("28 heads on 4, d 96, f16", 28, 4, 96, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("64 heads on 8, d 96, bf16", 64, 8, 96, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("32 heads on 8, d 128, f32", 32, 8, 128, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("64 heads on 8, d 128, f32", 64, 8, 128, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("32 heads on 32, d 128, f16", 32, 32, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                   \
-    X("64 heads on 8, d 128, f16", 64, 8, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("28 heads on 4, d 128, bf16", 28, 4, 128, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                   \
-    X("71 heads on 1, d 64, f16", 71, 1, 64, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 192, f32", 8, 1, 192, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("1 head, d 192, f16", 1, 1, 192, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                             \
-    X("4 heads on 1, d 192, bf16", 4, 1, 192, PTX_BF16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                     \
-    X("7 heads on 1, d 256, f32", 7, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 256, f32", 8, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("8 heads on 1, d 256, f16", 8, 1, 256, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
-    X("16 heads on 4, d 256, bf16", 16, 4, 256, PTX_BF16, 0.0625f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                \
-    X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                                 \
-    X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0)                       \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                   \
+    X("4 heads on 1, d 16, f16", 4, 1, 16, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("7 heads on 1, d 16, bf16", 7, 1, 16, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("16 heads on 2, d 40, f32", 16, 2, 40, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("2 heads on 2, d 40, f16", 2, 2, 40, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("8 heads on 2, d 40, bf16", 8, 2, 40, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("14 heads on 2, d 64, f32", 14, 2, 64, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 64, f16", 8, 1, 64, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("12 heads on 12, d 64, bf16", 12, 12, 64, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("4 heads on 1, d 96, f32", 4, 1, 96, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
+    X("28 heads on 4, d 96, f16", 28, 4, 96, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("64 heads on 8, d 96, bf16", 64, 8, 96, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("32 heads on 8, d 128, f32", 32, 8, 128, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("64 heads on 8, d 128, f32", 64, 8, 128, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("32 heads on 32, d 128, f16", 32, 32, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("64 heads on 8, d 128, f16", 64, 8, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("28 heads on 4, d 128, bf16", 28, 4, 128, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
+    X("71 heads on 1, d 64, f16", 71, 1, 64, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 192, f32", 8, 1, 192, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("1 head, d 192, f16", 1, 1, 192, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                 \
+    X("4 heads on 1, d 192, bf16", 4, 1, 192, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
+    X("7 heads on 1, d 256, f32", 7, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 256, f32", 8, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("8 heads on 1, d 256, f16", 8, 1, 256, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
+    X("16 heads on 4, d 256, bf16", 16, 4, 256, PTX_BF16, 0.0625f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)    \
+    X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                     \
+    X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
     X("32 heads on 4, d 128, f16, q and out f16",                                                            \
-      32, 4, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 0, 0, 0.0f, 0, 0, 0)                                      \
+      32, 4, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 0, 0, 0)                                      \
     X("32 heads on 8, d 128, bf16, all bf16, append, pages of 16, lse",                                      \
-      32, 8, 128, PTX_BF16, 0.0f, PTX_BF16, PTX_BF16, 0, 0, 0.0f, 16, PTX_BF16, 1)                           \
+      32, 8, 128, PTX_BF16, 0.0f, PTX_BF16, PTX_BF16, 1, 0, 0.0f, 16, PTX_BF16, 1)                           \
     X("16 heads on 8, d 256, f16, window, cap, append f32",                                                  \
-      16, 8, 256, PTX_F16, 0.0625f, 0, 0, 0, 4096, 50.0f, 0, PTX_F32, 0)                                     \
+      16, 8, 256, PTX_F16, 0.0625f, PTX_F32, PTX_F32, 1, 4096, 50.0f, 0, PTX_F32, 0)                         \
     X("32 heads on 8, d 128, f16, 4 queries, append f16, pages of 64",                                       \
       32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 4, 0, 0.0f, 64, PTX_F16, 0)                               \
     X("8 heads on 1, d 64, bf16, 8 queries, window, lse",                                                    \
-      8, 1, 64, PTX_BF16, 0.0f, 0, PTX_F16, 8, 512, 0.0f, 0, 0, 1)                                           \
+      8, 1, 64, PTX_BF16, 0.0f, PTX_F32, PTX_F16, 8, 512, 0.0f, 0, 0, 1)                                     \
     X("8 heads on 1, d 136, bf16, 2 queries, append f32, pages of 16",                                       \
-      8, 1, 136, PTX_BF16, 0.0f, 0, 0, 2, 0, 0.0f, 16, PTX_F32, 0)                                           \
-    X("4 heads on 2, d 32, f16, 8 queries, cap", 4, 2, 32, PTX_F16, 0.0f, 0, 0, 8, 0, 30.0f, 0, 0, 0)        \
+      8, 1, 136, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 2, 0, 0.0f, 16, PTX_F32, 0)                               \
+    X("4 heads on 2, d 32, f16, 8 queries, cap",                                                             \
+      4, 2, 32, PTX_F16, 0.0f, PTX_F32, PTX_F32, 8, 0, 30.0f, 0, 0, 0)                                       \
     X("8 heads on 2, d 128, f32, 2 queries, append f16, pages of 32, window, cap, lse",                      \
       8, 2, 128, PTX_F32, 0.0f, PTX_BF16, PTX_BF16, 2, 1024, 30.0f, 32, PTX_F16, 1)                          \
-    X("8 heads on 1, d 256, f32, append f32", 8, 1, 256, PTX_F32, 0.0f, 0, 0, 0, 0, 0.0f, 0, PTX_F32, 0)     \
-    X("32 heads on 4, d 128, f16, scalar", 32, 4, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 2)             \
+    X("8 heads on 1, d 256, f32, append f32",                                                                \
+      8, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, PTX_F32, 0)                                 \
+    X("32 heads on 4, d 128, f16, scalar",                                                                   \
+      32, 4, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 2)                                      \
     X("8 heads on 1, d 256, bf16, 4 queries, append f16, pages of 16, scalar",                               \
-      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, 0, 4, 300, 0.0f, 16, PTX_F16, 3)
+      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, PTX_F32, 4, 300, 0.0f, 16, PTX_F16, 3)                             \
+    X("32 heads on 8, d 128, f16, all f16, append, pages of 16, rows first",                                 \
+      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)
 
 #define PTXK_EXAMPLES_kv_scatter(X)                                                                          \
-    X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0)                                             \
-    X("8 heads, d 128, f32 to f16, pages of 16", 8, 128, PTX_F32, PTX_F16, 16)                               \
-    X("8 heads, d 128, f32 to bf16", 8, 128, PTX_F32, PTX_BF16, 0)                                           \
-    X("4 heads, d 96, bf16 to bf16, pages of 64", 4, 96, PTX_BF16, PTX_BF16, 64)                             \
-    X("2 heads, d 80, bf16 to f32", 2, 80, PTX_BF16, PTX_F32, 0)                                             \
-    X("3 heads, d 33, f32 to f32", 3, 33, PTX_F32, PTX_F32, 0)                                               \
-    X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256)                                \
-    X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0)                                           \
-    X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0)
+    X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
+    X("8 heads, d 128, f32 to f16, pages of 16", 8, 128, PTX_F32, PTX_F16, 16, 0)                            \
+    X("8 heads, d 128, f32 to bf16", 8, 128, PTX_F32, PTX_BF16, 0, 0)                                        \
+    X("4 heads, d 96, bf16 to bf16, pages of 64", 4, 96, PTX_BF16, PTX_BF16, 64, 0)                          \
+    X("2 heads, d 80, bf16 to f32", 2, 80, PTX_BF16, PTX_F32, 0, 0)                                          \
+    X("3 heads, d 33, f32 to f32", 3, 33, PTX_F32, PTX_F32, 0, 0)                                            \
+    X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256, 0)                             \
+    X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0, 0)                                        \
+    X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0, 0)                                               \
+    X("8 heads, d 128, bf16 to bf16, pages of 16, rows first", 8, 128, PTX_BF16, PTX_BF16, 16,               \
+      PTXK_SCATTER_PAGE_ROWS)                                                                                \
+    X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)
 
 #define PTXK_EXAMPLES_flash_prefill(X)                                                                       \
-    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, 0, 1, 0, 0, 0, 0)                            \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0, 0, 0, 0, 0, 0)                                    \
-    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, 0, 3, 0, 0, 0, 0)                     \
-    X("16 heads on 8, d 256, bf16, causal, window, cap", 16, 8, 256, PTX_BF16, 0, 1, 4096, 0, 0.0625f, 50.0f)\
+    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                      \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0)                              \
+    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0)              \
+    X("16 heads on 8, d 256, bf16, causal, window, cap",                                                     \
+      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f)                                            \
     X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                       \
-    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, 0, 2, 100, 0, 0, 0)                       \
+    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0)                 \
     X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0)               \
-    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, 0, 1, 4096, 0, 0, 0)            \
-    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, 0, 1, 0, 0, 0, 0)                              \
+    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0)      \
+    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0)                        \
     X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0)         \
-    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, 0, 3, 512, 0, 0, 0)                           \
-    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, 0, 0, 0, 0, 0, 30.0f)                                \
+    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0)                     \
+    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f)                          \
     X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0)           \
-    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, 0, 1, 0, 0, 0, 0)                                   \
-    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, 0, 1, 0, 0, 0, 0)                              \
-    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, 0, 1, 0, 0, 0, 0)
+    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                             \
+    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0)                       \
+    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)
 
 #define PTXK_EXAMPLES_gemv(X)                                                                                \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -796,10 +833,10 @@ typedef struct ptxk_decoder_args {
     X("Q, K and V with bias", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_BIAS, PTXK_Q4_K, PTXK_Q6_K)            \
     X("Q, K and V, 4 columns", PTXK_Q5_K, 4, 0, PTX_F16, 3, PTXK_Q8_0, PTXK_Q4_0)                            \
     X("Q, K and V, bf16", PTXK_BF16, 1, 0, PTX_F32, 3, PTXK_BF16, PTXK_F32)                                  \
-    X("SwiGLU, Q4_K", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_SWIGLU, 0, 0)                                  \
-    X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, 0, 0)                         \
+    X("SwiGLU, Q4_K", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                          \
+    X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                 \
     X("SwiGLU, Q6_K and Q4_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F16, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)      \
-    X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, 0, 0)
+    X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, PTXK_F16, 0)
 
 #define PTXK_EXAMPLES_norm(X)                                                                                \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
@@ -826,8 +863,8 @@ typedef struct ptxk_decoder_args {
     X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)
 
 #define PTXK_EXAMPLES_rope(X)                                                                                \
-    X("32 heads, d 128, neox, f32", 32, 128, 0, PTXK_ROPE_NEOX, PTX_F32)                                     \
-    X("8 heads, d 128, interleaved, f16", 8, 128, 0, PTXK_ROPE_INTERLEAVED, PTX_F16)                         \
+    X("32 heads, d 128, neox, f32", 32, 128, 128, PTXK_ROPE_NEOX, PTX_F32)                                   \
+    X("8 heads, d 128, interleaved, f16", 8, 128, 128, PTXK_ROPE_INTERLEAVED, PTX_F16)                       \
     X("3 heads, d 80, 32 of them, neox, bf16", 3, 80, 32, PTXK_ROPE_NEOX, PTX_BF16)                          \
     X("14 heads, d 40, 20 of them, interleaved, f32", 14, 40, 20, PTXK_ROPE_INTERLEAVED, PTX_F32)
 
@@ -946,6 +983,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 /* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks.
    */
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
+/* "PTXK_Q4_K" ...; "?" for a number that is no format. */
+PTXGEN_API const char *ptxk_format_name(uint32_t format);
 
 /* -- norm -- */
 
@@ -1125,6 +1164,45 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
     return code;
 }
 
+PTXGEN_API const char *ptxk_format_name(uint32_t format) {
+#define PTXK__NAME(format) "PTXK_" #format,
+    static const char *const names[] = {"?", PTXK_FORMATS(PTXK__NAME)};
+#undef PTXK__NAME
+    return names[format < PTXK__FORMAT_COUNT ? format : 0];
+}
+
+/* What a field for a type or a format holds, as a caller writes it: PTX_U8, PTXK_Q8_0, else its number. */
+typedef struct ptxk__name {
+    char s[24];
+} ptxk__name;
+static ptxk__name ptxk__name_of(uint32_t x) {
+    ptxk__name name;
+    const char *type = ptx_type_name((ptx_type)x);
+    size_t i;
+    if (x && x < PTXK__FORMAT_COUNT) (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
+    else if (!x || *type == '?') (void)snprintf(name.s, sizeof name.s, "%u", x);
+    else (void)snprintf(name.s, sizeof name.s, "PTX_%s", type);
+    for (i = 0; name.s[i]; i++)
+        if (name.s[i] >= 'a' && name.s[i] <= 'z') name.s[i] = (char)(name.s[i] - 'a' + 'A');
+    return name;
+}
+
+static uint32_t ptxk__kv_bytes(uint32_t type) {
+    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
+}
+
+static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
+                        ptxk__name_of(type).s);
+}
+
+static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+    return ptxk__refuse(why, PTX_E_DESC,
+                        "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
+                        op, field, ptxk__name_of(format).s);
+}
+
 /* a * b, or 0 in *fits when that passes 64 bits. */
 static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
     if (b && a > UINT64_MAX / b) {
@@ -1274,8 +1352,17 @@ static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
     return 1;
 }
 
+static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_message *why) {
+    if (ptxk__span_distinct(s)) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT,
+                        "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op, s->name,
+                        (unsigned long long)s->row, (unsigned long long)s->stride[0],
+                        (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
+}
+
 /* All are there and aligned; what is written has a place for each element, which nothing else has. */
 static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+    ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
@@ -1286,11 +1373,7 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
                                 s->align);
         if (s->bytes > UINT64_MAX - s->at)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, s->name);
-        if (s->written && !ptxk__span_distinct(s))
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op,
-                                s->name, (unsigned long long)s->row, (unsigned long long)s->stride[0],
-                                (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
+        if (s->written && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE) return code;
     }
     for (i = 0; i < n; i++)
         for (j = 0; j < n; j++) {
@@ -1361,6 +1444,7 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
 #define PTXK__SLAB 128u /* mma: most elements of a row in one item */
 #define PTXK__LEN_MAX 0x7fffffffu
 #define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
+#define PTXK__REST 0.000244140625 /* 2^-12: what f16's second term of q, at most 2^15, is worth */
 #define PTXK__SCATTER_THREADS 256u
 
 typedef struct ptxk__flash {
@@ -1397,10 +1481,6 @@ typedef struct ptxk__flash {
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
     float bias, slack; /* weights are kept below 2^(bias + slack), the largest between 2^bias and that */
 } ptxk__flash;
-
-static uint32_t ptxk__kv_bytes(uint32_t type) {
-    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
-}
 
 /* Shapes of the variant for tensor cores: 16-bit caches, sm_80 and up. */
 static void ptxk__flash_mma(ptxk__flash *f) {
@@ -1446,21 +1526,18 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
                             "flash_decode: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
     types[0] = d->kv_type;
-    types[1] = d->q_type ? d->q_type : (uint32_t)PTX_F32;
-    types[2] = d->out_type ? d->out_type : (uint32_t)PTX_F32;
+    types[1] = d->q_type;
+    types[2] = d->out_type;
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
     for (i = 0; i < 4; i++)
-        if (!ptxk__kv_bytes(types[i]))
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "flash_decode: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16", names[i],
-                                types[i]);
+        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: scale is %g, must be from -1e30 to 1e30 (0: default)",
                             (double)d->scale);
-    if (d->queries > PTXK__QUERIES)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: queries is %u, must be 1 to %u (0: 1)",
-                            d->queries, PTXK__QUERIES);
+    if (!d->queries || d->queries > PTXK__QUERIES)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: queries is %u, must be 1 to %u", d->queries,
+                            PTXK__QUERIES);
     if (d->window > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: window is %u, must be at most 2147483647 (0: none)", d->window);
@@ -1472,10 +1549,15 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if (d->flags > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
+    if ((d->flags & ~(uint32_t)PTXK_FLASH_PAGE_ROWS)
+        > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR and one _CLUSTER_",
+                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
+                            "_PAGE_ROWS",
                             d->flags);
+    if (d->flags & PTXK_FLASH_PAGE_ROWS && !d->page_size)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_decode: PTXK_FLASH_PAGE_ROWS needs pages, and page_size is 0");
 
     memset(f, 0, sizeof *f);
     f->type = (ptx_type)types[0];
@@ -1485,12 +1567,13 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
-    f->queries = d->queries ? d->queries : 1;
+    f->queries = d->queries;
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR);
-    f->cluster = d->flags / PTXK_FLASH_CLUSTER_1 ? 1u << (d->flags / PTXK_FLASH_CLUSTER_1 - 1) : 0;
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_PAGE_ROWS);
+    i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
+    f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
     f->columns = f->group * f->queries;
     f->tiles = ptxk__ceil_div(f->columns, PTXK__TILE);
@@ -1630,7 +1713,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     ptxk__flash f;
     ptx_launch *l;
     uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
-    uint32_t keys, splits, size, cluster = 1;
+    uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
@@ -1652,6 +1735,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     if (shape->cluster > PTXK__CLUSTER || (f.cluster > 1 && f.cluster > shape->cluster))
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
                             shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
+    longest = shape->max_len ? shape->max_len : shape->max_seq;
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
@@ -1664,7 +1748,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                             "caches pass 2^64 bytes",
                             shape->batch, f.kv_heads, shape->max_seq, f.d);
     }
-    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, shape->max_len);
+    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, longest);
 
     /* Eight blocks for each multiprocessor, two waves of what fits at once, so that the end of a launch is
        short even when lengths differ; chunks of `frugal` keys and more. Where that leaves multiprocessors
@@ -1680,7 +1764,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
        keys, would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one
        cluster, and 140 of 300 multiprocessors be at rest: a size that gives any of them over an eighth
        more keys is passed over. */
-    keys = ptxk__flash_keys_of(&f, shape->max_len);
+    keys = ptxk__flash_keys_of(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
     most = keys / f.frugal; /* chunks of no fewer */
@@ -1779,7 +1863,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
     s[2] = ptxk__span_cache("v_caches", args->v_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
-    s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, 1);
+    s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, !args->length);
     s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
     s[4] = ptxk__span_written(s[4], 0);
     s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
@@ -1792,7 +1876,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     s[9] = ptxk__span_written(s[9], 0);
     if ((code = ptxk__check_spans(op, s, 10, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
+        || (args->lengths
+            && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
         return code;
     if (paged) {
         code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
@@ -1808,7 +1893,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 /* All that follows from a kv_scatter description. */
 typedef struct ptxk__scatter {
     ptx_type source, cache;
-    uint32_t kv_heads, d, page_size;
+    uint32_t kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
     uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
     uint32_t vecs;                      /* threads for a row */
@@ -1825,20 +1910,25 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
     f->source_bytes = ptxk__kv_bytes(d->source_type);
     f->cache_bytes = ptxk__kv_bytes(d->cache_type);
-    if (!f->source_bytes || !f->cache_bytes)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "kv_scatter: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16",
-                            f->source_bytes ? "cache_type" : "source_type",
-                            f->source_bytes ? d->cache_type : d->source_type);
+    if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
+    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
+    if (d->flags > (PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: flags is %u, must be of PTXK_SCATTER_PAGE_ROWS and _SINGLE",
+                            d->flags);
+    if (d->flags & PTXK_SCATTER_PAGE_ROWS && !d->page_size)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
     f->source = (ptx_type)d->source_type;
     f->cache = (ptx_type)d->cache_type;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
     f->page_size = d->page_size;
+    f->flags = d->flags;
     wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
     for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
     f->vecs = f->d / f->n;
@@ -1866,11 +1956,11 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
     if (!threads) return PTX_E_NONE;
     plan->launches = 1;
     plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
-    plan->launch[0].grid[1] = 2; /* K and V */
+    plan->launch[0].grid[1] = f.flags & PTXK_SCATTER_SINGLE ? 1 : 2; /* K and V */
     plan->launch[0].grid[2] = 1;
     plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
     plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
-    plan->min_bytes = 2 * threads * f.n * (f.source_bytes + f.cache_bytes);
+    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
     return PTX_E_NONE;
 }
 
@@ -1880,9 +1970,11 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     ptxk__scatter f;
     ptxk__span s[7];
     uint64_t last, source, row;
+    int both;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
+    both = !(f.flags & PTXK_SCATTER_SINGLE);
     row = (uint64_t)f.kv_heads * f.d;
     source = row * args->tokens * f.source_bytes;
     s[0] = ptxk__span_of("k", args->k, source, 16, 1);
@@ -1891,6 +1983,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                             row * f.cache_bytes, 1);
     s[3] = ptxk__span_cache("v_caches", args->v_caches, args->batch, f.page_size, args->pool_pages,
                             row * f.cache_bytes, 1);
+    s[1].needed = s[3].needed = (uint32_t)both;
     s[4] = ptxk__span_of("sequences", args->sequences, (uint64_t)args->tokens * 4, 4, args->sequences != 0);
     s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
     s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
@@ -1911,7 +2004,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
         code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
         return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
-    if (args->k_caches == args->v_caches)
+    if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
                              UINT64_MAX, why);
@@ -1980,10 +2073,9 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
     f->bytes = ptxk__kv_bytes(d->type);
-    f->out_bytes = ptxk__kv_bytes(d->out_type ? d->out_type : d->type);
-    if (!f->bytes || !f->out_bytes)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16",
-                            f->bytes ? "out_type" : "type", f->bytes ? d->out_type : d->type);
+    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
     if (d->flags > 3)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL and _LSE", d->flags);
@@ -2002,7 +2094,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             (double)d->soft_cap);
 
     f->type = (ptx_type)d->type;
-    f->out = (ptx_type)(d->out_type ? d->out_type : d->type);
+    f->out = (ptx_type)d->out_type;
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
@@ -2040,6 +2132,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptxk__prefill f;
     ptx_launch *l;
     uint64_t blocks, queries, keys;
+    uint32_t q_len;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
@@ -2058,9 +2151,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                             65535 * f.rows);
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
+    q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
     l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
-    l->grid[1] = ptxk__ceil_div(shape->q_len, f.rows);
+    l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
@@ -2102,6 +2196,23 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
     return s;
 }
 
+/* With cumulative lengths the arguments do not say how many rows there are: q_len is only a bound on those of
+   a sequence. Where heads lie outside rows, there are no more than a head has room for. Of this many the
+   places are to differ; one of them, which is there, is to keep out of the other tensors. */
+static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
+    ptx_code code;
+    if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
+        uint64_t room = s->stride[2] < s->row ? 1 : (s->stride[2] - s->row) / s->stride[1] + 1;
+        if (s->count[1] > room) s->count[1] = room;
+    }
+    if (s->written && s->needed && s->count[1] && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE)
+        return code;
+    s->bytes = s->row;
+    if (s->count[1]) s->count[1] = 1;
+    ptxk__span_repeat(s, 2, s->count[2], s->stride[2]);
+    return PTX_E_NONE;
+}
+
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"}, *op = "flash_prefill";
@@ -2135,7 +2246,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
         || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
-    /* With cumulative lengths: of one sequence, for how long they are the arguments do not say. */
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
@@ -2153,6 +2263,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[4].needed = f.flags & PTXK_PREFILL_LSE;
     s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
+    for (i = 0; i < 5; i++)
+        if ((i == 1 || i == 2 ? args->cu_kv : args->cu_q)
+            && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
+            return code;
     return ptxk__check_spans(op, s, 7, why);
 }
 
@@ -2379,8 +2493,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
     if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %u, must be PTX_F32 or PTX_F16",
-                            d->output_type);
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %s, must be PTX_F32 or PTX_F16",
+                            ptxk__name_of(d->output_type).s);
     if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
@@ -2391,28 +2505,24 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     format[0] = d->format;
     format[1] = d->second;
     format[2] = d->third;
-    if (d->flags & PTXK_GEMV_SWIGLU && !format[1]) format[1] = format[0];
-    f->matrices = format[2] ? 3 : format[1] ? 2 : 1;
+    f->matrices = format[2] ? 3 : format[1] || d->flags & PTXK_GEMV_SWIGLU ? 2 : 1;
     f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %u, must be 0 with PTXK_GEMV_SWIGLU", format[2]);
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
+                            ptxk__name_of(format[2]).s);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs", d->flags,
+                            "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
-        if (!b && i)
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: %s is %u, must be 0 or a format, PTXK_F32 ...",
-                                names[i], format[i]);
-        if (!b)
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: format is %u, must be PTXK_F32, PTXK_Q4_K ...",
-                                format[i]);
+        if (!b) return ptxk__refuse_format("gemv", names[i], format[i], why);
         f->rows[i].block = b;
         if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
             return ptxk__refuse(why, PTX_E_DESC,
-                                "gemv: %s is %u, must be quantised as format is, or both plain numbers",
-                                names[i], format[i]);
+                                "gemv: %s is %s and format is %s: both must be quantised, or both plain",
+                                names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
     }
     f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
@@ -2637,12 +2747,6 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 
 /* -- operations on rows -- */
 
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
-    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
-                        type);
-}
-
 static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
                               ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
@@ -2743,10 +2847,16 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7 || (d->flags & PTXK_NORM_BETA && (d->flags & PTXK_NORM_PLAIN || !d->kind)))
+    if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _PLAIN or (layer) _BETA",
-                            d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+    if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
+    if (d->flags & PTXK_NORM_BETA && d->flags & PTXK_NORM_PLAIN)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
+                            "(PTXK_NORM_PLAIN)");
     widest = ptxk__widest(d->x_type, d->y_type);
     *f = ptxk__row_form(d->n,
                         widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
@@ -2924,8 +3034,8 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
         return code;
     if (d->head_dim % 2)
         return ptxk__refuse(why, PTX_E_DESC, "rope: head_dim is %u, must be even", d->head_dim);
-    if (d->dims % 2 || d->dims > d->head_dim)
-        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even and at most head_dim, %u",
+    if (!d->dims || d->dims % 2 || d->dims > d->head_dim)
+        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even, from 2 to head_dim, %u",
                             d->dims, d->head_dim);
     if (d->pairs > PTXK_ROPE_NEOX)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -2933,7 +3043,7 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     f->type = (ptx_type)d->type;
     f->heads = d->heads;
     f->d = d->head_dim;
-    f->half = (d->dims ? d->dims : d->head_dim) / 2;
+    f->half = d->dims / 2;
     f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
     f->bytes = ptxk__kv_bytes(d->type);
     f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
@@ -3076,18 +3186,14 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
     f->format = ptxk__eight_of(d->format);
-    if (!f->format)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "embed: format is %u, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K "
-                            "or _Q6_K",
-                            d->format);
+    if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
     if (d->n % f->format->block)
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
-                            d->n, f->format->block, f->format->name);
+                            d->n, f->format->block, ptxk_format_name(d->format));
     f->n = d->n;
     for (f->each = f->format->block > 1
                        ? 8
@@ -3284,6 +3390,16 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
                             "_Q4_K, _Q5_K, _Q6_K",
                             d->formats);
+    for (i = 0; i < 3; i++) {
+        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
+        uint32_t j, fits = 0;
+        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
+            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
+        if (!fits)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
+                                i == 2 ? "heads * head_dim" : name[i], columns, d->formats);
+    }
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -3435,12 +3551,12 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
                                  uint32_t columns, ptxk_message *why) {
     const ptxk__eight *e = ptxk__eight_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %u, not one of the description's",
-                            name, m->format);
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
+                            name, ptxk__name_of(m->format).s);
     if (columns % e->block)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            e->block, e->name);
+                            e->block, ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
@@ -3865,6 +3981,9 @@ static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_ex2(k, difference);
 }
 
+/* A scale above 1 comes behind a product with q: q times that might become infinite, and 0 in K then NaN. */
+static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+
 /* The address in the args of a pointer to global memory. */
 static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
@@ -3874,6 +3993,15 @@ static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
 /* A u32 of the arguments. */
 static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
+}
+
+/* array[index], or `otherwise` where the array's address is 0. */
+static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                  ptx_val otherwise) {
+    ptx_val array = ptxk__arg_ptr(k, args, offset);
+    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val at = ptx_ptr_add(k, array, index, 4);
+    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
 }
 
 /* -- tiles in shared memory: ptxk__tile, see [SUPPORT] -- */
@@ -4147,6 +4275,18 @@ static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t 
     return 0;
 }
 
+/* -- vocabulary: pages of a pool -- */
+
+/* The row, u64, of a head at a position of a page: pages are [kv_heads, page_size] rows, or, with rows_first,
+   [page_size, kv_heads]. */
+static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
+                              ptx_val page, ptx_val head, ptx_val position) {
+    ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
+    row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
+    inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
+    return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
+}
+
 /* -- flash_decode: what a block works on -- */
 
 /* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */
@@ -4261,9 +4401,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 
     ptx_comment(k, "the keys of this block, from the length in device memory");
-    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, lengths));
-    here = ptx_ptr_add(k, here, w->sequence, 4);
-    length = ptx_ld(k, PTX_U32, ptx_at(here, 0));
+    length = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, length));
+    length = ptxk__optional_u32(k, w->args, offsetof(ptxk_flash_decode_args, lengths), w->sequence, length);
     length = ptx_uniform(k, length); /* one address for the whole block */
     max_seq = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_seq));
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
@@ -4384,10 +4523,8 @@ static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     fits = ptx_setp(k, PTX_LT, page, w->pool_pages);
     *there = ptx_and(k, *there, fits);
     position = ptx_and(k, position, ptx_u32(f->page_size - 1));
-    wide = ptx_cvt(k, PTX_U64, w->kv_head);
-    wide = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), wide);
-    at = ptx_cvt(k, PTX_U64, position);
-    wide = ptx_mad(k, wide, ptx_u64(f->page_size), at);
+    wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                          w->kv_head, position);
     return ptx_mul(k, wide, ptx_u64(f->row_bytes));
 }
 
@@ -4920,6 +5057,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
+            if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_capped(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
@@ -4968,7 +5106,7 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
         ptxk__flash_q(k, f, w, p, column, vec, x[h]);
         place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
     }
-    for (h = 0; h < rounds; h++)
+    for (h = 0; h < rounds && !ptxk__scale_is_late(f->scale); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
     for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, w->shared, &here); pass++)
         for (h = 0; h < rounds; h++) {
@@ -5144,13 +5282,18 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
 }
 
 /* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. */
+   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
+   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
+   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
+   at most 2^3: as much more of the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n,
-             i, e, h, j, pass, count, vecs, steps = (f->d + 15) / 16, term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], words[8][3][4], back[2], most, up, size[8], to,
+    int32_t goal = f->type == PTX_F16 ? 14 : -9;
+    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+             steps = (f->d + 15) / 16, term_bytes;
+    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
@@ -5176,26 +5319,34 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
         size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
         size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32(254));
-        up = ptx_sub(k, ptx_u32(254 + goal), size[n]);
+        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
-            x[n][e] = ptx_mul(k, x[n][e], up);
+            p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
+            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            x[n][e] = ptx_mul(k, x[n][e], up);
+            here = ptx_abs(k, x[n][e]);
+            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
+            p = ptx_and(k, p, here);
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, x[n], words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
                 up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
+                if (f->type == PTX_F16) up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__REST));
                 here = ptx_abs(k, x[n][e]);
                 here = ptx_setp(k, PTX_LE, here, ptx_f32(FLT_MAX));
                 x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
             }
         }
-        size[n] = ptx_sub(k, size[n], ptx_u32(goal));
+        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
+                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
@@ -5254,10 +5405,11 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
 }
 
-/* The layouts with code of their own, in which places of rows are numbers in the code: heads first (and
-   pages), rows first; 0: any other. */
+/* The layouts with code of their own, in which places of rows are numbers in the code: heads first, rows
+   first, of pages the one that the description says; 0: any other. */
 #define PTXK__KINDS 3u
 static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
+    if (f->flags & PTXK_FLASH_PAGE_ROWS) return f->kv_heads * f->row_bytes;
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
@@ -5289,12 +5441,10 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         at = ptx_ptr_add(k, w->table, next, 4);
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(at, 0), ptx_u32(0));
         ptx_set(k, s->page, next);
-        wide = ptx_cvt(k, PTX_U64, w->kv_head);
-        wide = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), wide);
         at = ptx_and(k, ptx_as(position, PTX_U32), ptx_u32(f->page_size - 1));
         at = ptx_add(k, at, s->row);
-        at = ptx_cvt(k, PTX_U64, at);
-        wide = ptx_mad(k, wide, ptx_u64(f->page_size), at);
+        wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                              w->kv_head, at);
         wide = ptx_mul(k, wide, ptx_u64(f->row_bytes));
         at = ptx_cvt(k, PTX_U64, s->chunk);
         wide = ptx_mad(k, at, ptx_u64(16), wide);
@@ -5663,7 +5813,10 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                 for (n = 0; n < f->nt; n++)
                     for (e = 0; e < 4; e++) {
                         ptx_val v = score[mt][n][0][e];
-                        if (f->terms > 1) v = ptx_add(k, v, score[mt][n][1][e]);
+                        if (f->terms > 1 && f->type == PTX_F16)
+                            v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
+                        else if (f->terms > 1)
+                            v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
                             v = ptxk__flash_capped(k, f, v);
@@ -5816,15 +5969,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* -- kv_scatter -- */
 
-/* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
-    ptx_val array = ptxk__arg_ptr(k, args, offset);
-    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
-    ptx_val at = ptx_ptr_add(k, array, index, 4);
-    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
-}
-
 /* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
    false where the position has no page. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
@@ -5854,24 +5998,23 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
     fits = ptx_setp(k, PTX_LT, page, last);
     *there = ptx_and(k, *there, fits);
-    head = ptx_cvt(k, PTX_U64, head);
-    row = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), head);
     position = ptx_rem(k, position, ptx_u32(f->page_size));
-    position = ptx_cvt(k, PTX_U64, position);
-    row = ptx_mad(k, row, ptx_u64(f->page_size), position);
+    row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
+                         position);
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 
 PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__scatter f;
     ptxk_message why;
-    char name[96];
+    char name[96], flags[16] = "";
     ptx_kernel *k;
     ptx_val args, i, vec, row, head, token, which, source, caches, other, there, sequence, position, p, x[8];
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u", f.kv_heads, f.d,
-                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size);
+    if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
+    (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
+                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__SCATTER_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_kv_scatter_args), 8);
@@ -5889,15 +6032,20 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     ptx_guard(k, p);
     ptx_ret(k);
 
-    ptx_comment(k, "grid.y: K or V");
-    which = ptx_ctaid_y(k);
-    p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
-    source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-    other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
-    source = ptx_selp(k, source, other, p);
-    caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
-    other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-    caches = ptx_selp(k, caches, other, p);
+    if (f.flags & PTXK_SCATTER_SINGLE) {
+        source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
+        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+    } else {
+        ptx_comment(k, "grid.y: K or V");
+        which = ptx_ctaid_y(k);
+        p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
+        source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
+        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
+        source = ptx_selp(k, source, other, p);
+        caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
+        caches = ptx_selp(k, caches, other, p);
+    }
 
     ptx_comment(k, "whose, and where");
     other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
@@ -8587,17 +8735,30 @@ static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
     return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
-/* The scores of a seat, in base 2; -inf where there are none. */
+/* The scores of a seat; -inf where there are none. A scale that makes numbers smaller comes first, so that no
+   difference passes the range of f32; a scale above 1 comes behind the maximum is subtracted, so that no
+   product of a finite score does: `late` is its size, else 0. */
 static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type,
-                               ptx_val at, double scale, ptx_val *x) {
+                               ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
     ptxk__row_load(k, f, s, type, at, x);
     for (i = 0; i < f->rounds * f->vec; i++) {
-        x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
+        if (!(late > 0))
+            x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
+        else if (scale < 0)
+            x[i] = ptx_neg(k, x[i]);
         x[i] = ptxk__below_infinity(k, x[i]);
         if (ptxk__row_partial(f, i / f->vec))
             x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
     }
+}
+
+/* The weight of a score where `most` is the maximum. */
+static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
+    if (!(late > 0)) return ptxk__weight(k, x, most);
+    x = ptx_sub(k, x, most);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(late));
+    return ptx_ex2(k, x);
 }
 
 PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
@@ -8609,11 +8770,12 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     ptx_kernel *k;
     ptx_type xt, yt;
     ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, second;
-    double scale;
+    double scale, late;
     uint32_t e, n;
     ptx_code code = ptxk__softmax_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     scale = 1.44269504088896340736 * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1.0);
+    late = scale < -1 || scale > 1 ? (scale < 0 ? -scale : scale) : 0;
     if (d->scale < 0 || d->scale > 0) {
         uint32_t bits;
         memcpy(&bits, &d->scale, sizeof bits);
@@ -8635,13 +8797,13 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     if (f.passes == 1) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, x);
+        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         most = ptx_f32(-FLT_MAX); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
         for (e = 0; e < n; e++) {
-            x[e] = ptxk__weight(k, x[e], most);
+            x[e] = ptxk__softmax_weight(k, x[e], most, late);
             sum = ptx_add(k, sum, x[e]);
         }
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
@@ -8649,23 +8811,23 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
         ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
         here = ptxk__row_pass(k, &f, &s, &i);
         x_at = ptxk__row_at(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, x);
+        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, late, x);
         old = ptx_get(k, top);
         most = old;
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         ptx_set(k, top, most);
-        old = ptxk__weight(k, old, most);
+        old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
         for (e = 0; e < n; e++) {
-            x[e] = ptxk__weight(k, x[e], most);
+            x[e] = ptxk__softmax_weight(k, x[e], most, late);
             sum = ptx_add(k, sum, x[e]);
         }
         ptx_set(k, total, sum);
         ptx_end(k);
         old = ptx_get(k, top);
         most = ptxk__row_reduce(k, &f, PTX_MAX, old, scratch);
-        old = ptxk__weight(k, old, most);
+        old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
@@ -8674,8 +8836,8 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     if (f.passes > 1) {
         s = ptxk__row_pass(k, &f, &s, &i);
         x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, x);
-        for (e = 0; e < n; e++) x[e] = ptxk__weight(k, x[e], most);
+        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
+        for (e = 0; e < n; e++) x[e] = ptxk__softmax_weight(k, x[e], most, late);
     }
     for (e = 0; e < n; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], sum);
     y_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);
@@ -11114,6 +11276,7 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
             x = ptx_op2(k, PTX_MUL, PTX_RN, q[h][0], key[0]);
             x = ptxk_dot(k, 7, &q[h][1], key + 1, x);
             x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes);
+            if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             x = ptxk__below_infinity(k, x);
             x = ptx_selp(k, x, ptx_f32(-INFINITY), inside);
             old = ptx_get(k, top[h]);
@@ -11314,7 +11477,7 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             norm.factor = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         }
         x = ptxk__dec_turned(c, row, e, a->position, &norm);
-        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
+        if (!ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
         at = ptx_ptr_add(k, a->q, i, 4);
         ptx_st(k, PTX_F32, ptx_at(at, 0), x);
         ptx_end(k);
@@ -12080,6 +12243,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
 #endif
 
 #endif /* PTXGEN_IMPLEMENTATION */
+
+#ifdef PTXGEN_CUDA_H /* included before this header: its operations on tensors come now */
+#include "ptxgen_cuda.h"
+#endif
 
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------
 

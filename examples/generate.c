@@ -25,6 +25,7 @@
 #include "../ptxgen_cuda.h"
 #include "llama.h"
 #include "tokeniser.h"
+#include "example.h"
 
 typedef struct options {
     const char *model, *prompt;
@@ -33,82 +34,37 @@ typedef struct options {
     int graph, persistent;
 } options;
 
-static int refuse(const char *what, const char *why) {
-    fprintf(stderr, "generate: %s: %s\n", what, why);
-    return 0;
-}
-
-/* X(option, field, type, lowest, highest, what it is). Numbers of integer types must be whole. */
-#define OPTIONS(X)                                                                                           \
-    X("--tokens", tokens, uint32_t, 1, 1e9, "tokens to write at most; 128")                                  \
-    X("--temperature", llama.temperature, float, 0, 100, "0: the likeliest token, and so by default")        \
-    X("--seed", llama.seed, uint64_t, 0, 9007199254740991.0, "of drawn tokens; 0")                           \
-    X("--top-k", llama.top_k, uint32_t, 0, 1e9, "drawn from the likeliest so many; 0: from all")             \
-    X("--top-p", llama.top_p, float, 0, 1, "drawn from the likeliest of this probability; 0: from all")      \
-    X("--context", llama.max_seq, uint32_t, 1, 1e9, "positions at most; the model's")
-
-static void help(void) {
-    printf("generate MODEL.gguf \"prompt\" [options]: a language model continues a text\n\n");
-#define OPTION_HELP(name, field, type, low, high, what) printf("  %-14s N   %s\n", name, what);
-    OPTIONS(OPTION_HELP)
-    printf("  --graph            each token is one launch of a graph\n"
-           "  --persistent       all tokens are one launch of one kernel\n"
-           "  --                 what follows is no option\n");
-}
-
-/* A number of a range behind an option, in decimal digits: strtod alone takes 0x3, infinity and blanks. */
-static int number(const char *name, const char *text, double low, double high, int whole, double *x) {
-    const char *digits = whole ? "0123456789" : "0123456789.eE+-";
-    char message[120], *end = NULL;
-    errno = 0;
-    *x = text && !text[strspn(text, digits)] ? strtod(text, &end) : 0;
-    if (end && end > text && !*end && !errno && *x >= low && *x <= high) return 1;
-    snprintf(message, sizeof message, "'%.40s' is no %snumber from %.16g to %.16g", text ? text : "",
-             whole ? "whole " : "", low, high);
-    return refuse(name, message);
-}
-
-static int parse_option(options *o, const char *name, const char *text) {
-    double x;
-#define OPTION_PARSE(option, field, type, low, high, what)                                                   \
-    if (!strcmp(name, option)) {                                                                             \
-        if (!number(name, text, low, high, !((type)0.5 > 0), &x)) return 0;                                  \
-        o->field = (type)x;                                                                                  \
-        return 1;                                                                                            \
-    }
-    OPTIONS(OPTION_PARSE)
-    return refuse(name, "an unknown option; --help lists them");
-}
-
 static int parse(options *o, int argc, char **argv) {
-    int i, names = 0;
+    const char *names[2] = {NULL, NULL};
+    const option table[] = {
+        {"tokens", OPTION_U32, &o->tokens, 1, 1e9, NULL, "tokens to write at most"},
+        {"temperature", OPTION_F32, &o->llama.temperature, 0, 100, NULL, "0: takes the likeliest token"},
+        {"seed", OPTION_U64, &o->llama.seed, 0, 9007199254740991.0, NULL, "of drawn tokens"},
+        {"top-k", OPTION_U32, &o->llama.top_k, 0, 1e9, NULL, "draws from the k likeliest; 0: from all"},
+        {"top-p", OPTION_F32, &o->llama.top_p, 0, 1, NULL,
+         "draws from the likeliest of this probability in all; 0: from all"},
+        {"context", OPTION_U32, &o->llama.max_seq, 0, 1e9, NULL, "positions at most; 0: as the model has"},
+        {"graph", OPTION_FLAG, &o->graph, 0, 0, NULL, "each token is one launch of a graph"},
+        {"persistent", OPTION_FLAG, &o->persistent, 0, 0, NULL, "all tokens are one launch of one kernel"},
+    };
+    const command_line line = {"generate",
+                               "a language model continues a text",
+                               table,
+                               sizeof table / sizeof *table,
+                               "MODEL.gguf \"prompt\"",
+                               names,
+                               2};
     memset(o, 0, sizeof *o);
     o->tokens = 128;
     o->llama.batch = 1;
-    for (i = 1; i < argc; i++) {
-        if (names || strncmp(argv[i], "--", 2)) {
-            if (o->prompt) return refuse(argv[i], "one model and one prompt");
-            if (o->model)
-                o->prompt = argv[i];
-            else
-                o->model = argv[i];
-        } else if (!argv[i][2]) {
-            names = 1;
-        } else if (!strcmp(argv[i], "--help")) {
-            help();
-            exit(fflush(stdout) ? 1 : 0);
-        } else if (!strcmp(argv[i], "--graph")) {
-            o->graph = 1;
-        } else if (!strcmp(argv[i], "--persistent")) {
-            o->persistent = 1;
-        } else {
-            if (!parse_option(o, argv[i], argv[i + 1])) return 0;
-            i++;
-        }
-    }
-    if (o->graph && o->persistent) return refuse("--graph --persistent", "one of the two");
-    if (o->model && o->prompt) return 1;
-    return refuse("MODEL.gguf \"prompt\"", "are needed; --help lists the options");
+    if (!parse_command_line(&line, argc, argv)) return 0;
+    o->model = names[0], o->prompt = names[1];
+    return !(o->graph && o->persistent) || refuse_option(&line, "--graph --persistent", "one of the two");
+}
+
+static int refuse(const char *what, const char *why) {
+    fprintf(stderr, "generate: %s: %s\n", what, why);
+    return 0;
 }
 
 /* What can be wrong with a model's file, with its place. */
@@ -126,13 +82,10 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Tenths of a large model, as they arrive. */
-static void progress(uint64_t done, uint64_t of) {
-    static unsigned shown;
-    unsigned now = (unsigned)(10.0 * (double)done / (double)of);
-    if (of < 64u << 20 || now <= shown) return;
-    shown = now;
-    fprintf(stderr, "\rloading %u0%% of %.2f GB%s", now, 1e-9 * (double)of, now == 10 ? "\n" : "");
+/* How much of the model has been loaded. */
+static void loading(uint64_t done, uint64_t of) {
+    static progress p = {"loading", 0, 0};
+    show_progress(&p, done, of);
 }
 
 /* A file may hold anything: what could steer a terminal is not passed on. The controls beyond ASCII are two
@@ -285,7 +238,7 @@ static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *t
         fprintf(stderr, "generate: %s\n", ptxcu_get_error(r->cu)->message);
         return 1;
     }
-    if (llama_open(&r->model, r->cu, g, file, &o->llama, progress, why)) return bad_file(o->model, why);
+    if (llama_open(&r->model, r->cu, g, file, &o->llama, loading, why)) return bad_file(o->model, why);
     bad = llama_cuda(&r->model, ptxcu_stream_create(r->cu, &r->stream), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[0]), why)
           || llama_cuda(&r->model, ptxcu_event_create(r->cu, &r->event[1]), why)

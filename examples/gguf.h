@@ -70,6 +70,10 @@ enum gguf_format { GGUF_FORMATS(GGUF_FORMAT_ENUM) GGUF_FORMAT_NONE = -1 };
 
 /* What is wrong, and where in the file; what is missing is missed where it would have stood. */
 #define GGUF_NOWHERE UINT64_MAX /* of what is wrong with something else: memory, a device */
+
+/* What a head may hold: the largest in circulation have 20 MB, and single strings of 100 KB. */
+#define GGUF_HEAD_MAX (256ull << 20)
+#define GGUF_STRING_MAX (16ull << 20)
 typedef struct gguf_error {
     uint64_t offset;
     char text[200];
@@ -160,10 +164,14 @@ static inline int gguf_number(gguf_walk *w, unsigned bytes, uint64_t *x, const c
     return at == NULL;
 }
 
-static inline int gguf_string(gguf_walk *w, gguf_text *t, const char *what) {
+/* A string of `least` to `most` bytes. The length is checked before the bytes are asked for. */
+static inline int gguf_string(gguf_walk *w, gguf_text *t, uint64_t least, uint64_t most, const char *what) {
     uint64_t bytes;
     const unsigned char *at;
     if (gguf_number(w, 8, &bytes, what)) return 1;
+    if (bytes < least || bytes > most)
+        return gguf_fail(w->why, w->at - 8, "%s of %llu bytes, must be %llu to %llu", what,
+                         (unsigned long long)bytes, (unsigned long long)least, (unsigned long long)most);
     at = gguf_take(w, bytes, what);
     if (!at) return 1;
     t->at = (const char *)at;
@@ -184,10 +192,10 @@ static inline int gguf_skip(gguf_walk *w, uint32_t type, uint64_t count, gguf_te
     uint64_t i;
     if (type == GGUF_STRING) {
         for (i = 0; i < count; i++)
-            if (gguf_string(w, &text, "a string")) return 1;
+            if (gguf_string(w, &text, 0, GGUF_STRING_MAX, "a string")) return 1;
         return 0;
     }
-    if (count > UINT64_MAX / 8) /* past any file, and past what can be multiplied */
+    if (count > GGUF_HEAD_MAX / gguf_type_bytes(type))
         return gguf_fail(w->why, w->at, "'%.*s': an array of %llu", gguf_shown(key), key.at,
                          (unsigned long long)count);
     at = gguf_take(w, count * gguf_type_bytes(type), "a value");
@@ -200,10 +208,8 @@ static inline int gguf_skip(gguf_walk *w, uint32_t type, uint64_t count, gguf_te
 }
 
 static inline int gguf_take_value(gguf_walk *w, gguf_value *v) {
-    uint64_t x, start = w->at;
-    if (gguf_string(w, &v->key, "a key")) return 1;
-    if (v->key.bytes == 0 || v->key.bytes > 65535)
-        return gguf_fail(w->why, start, "a key of %llu bytes", (unsigned long long)v->key.bytes);
+    uint64_t x;
+    if (gguf_string(w, &v->key, 1, 65535, "a key")) return 1;
     if (gguf_number(w, 4, &x, "a value's type")) return 1;
     v->type = v->element = (uint32_t)x;
     v->count = 1;
@@ -243,10 +249,8 @@ static inline const char * gguf_format_name(uint32_t format) {
 
 /* A tensor's lines; its offset stays relative to the data, whose beginning is not known yet. */
 static inline int gguf_take_tensor(gguf_walk *w, gguf_tensor *t) {
-    uint64_t x, i, start = w->at, values, bytes, elements = 1;
-    if (gguf_string(w, &t->name, "a tensor's name")) return 1;
-    if (t->name.bytes == 0 || t->name.bytes > 65535)
-        return gguf_fail(w->why, start, "a tensor's name of %llu bytes", (unsigned long long)t->name.bytes);
+    uint64_t x, i, values, bytes, elements = 1;
+    if (gguf_string(w, &t->name, 1, 65535, "a tensor's name")) return 1;
     if (gguf_number(w, 4, &x, "a tensor's dimensions")) return 1;
     if (x < 1 || x > 4)
         return gguf_fail(w->why, w->at - 4, "'%.*s': %llu dimensions, must be 1 to 4", gguf_shown(t->name),
@@ -419,20 +423,29 @@ static inline int gguf_parse_head(gguf *g, gguf_error *why) {
     return gguf_check_places(g, w.at < g->file_bytes ? w.at : g->file_bytes, why);
 }
 
-/* A file that lies in memory, or its beginning; `data` is copied. Results as of gguf_parse_head. */
-static inline int gguf_parse(gguf *g, const void *data, size_t bytes, uint64_t file_bytes, gguf_error *why) {
+/* Takes over `head`, made by malloc: the beginning of a file. Results as of gguf_parse_head. */
+static inline int gguf_parse_owned(gguf *g, unsigned char *head, size_t bytes, uint64_t file_bytes,
+                                   gguf_error *why) {
     int result;
     memset(g, 0, sizeof *g);
     memset(why, 0, sizeof *why);
-    g->head = (unsigned char *)malloc(bytes ? bytes : 1);
-    if (!g->head)
-        return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes", (unsigned long long)bytes);
-    if (bytes) memcpy(g->head, data, bytes);
+    g->head = head;
     g->head_bytes = bytes;
     g->file_bytes = file_bytes;
     result = gguf_parse_head(g, why);
     if (result) gguf_free(g);
     return result;
+}
+
+/* A file that lies in memory, or its beginning; `data` is copied. Results as of gguf_parse_head. */
+static inline int gguf_parse(gguf *g, const void *data, size_t bytes, uint64_t file_bytes, gguf_error *why) {
+    unsigned char *head = (unsigned char *)malloc(bytes ? bytes : 1);
+    memset(g, 0, sizeof *g);
+    memset(why, 0, sizeof *why);
+    if (!head)
+        return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes", (unsigned long long)bytes);
+    if (bytes) memcpy(head, data, bytes);
+    return gguf_parse_owned(g, head, bytes, file_bytes, why);
 }
 
 /* The head of an open file: a larger and larger beginning, until the head is in it. Returns 0, or 1 with
@@ -459,10 +472,10 @@ static inline int gguf_read(gguf *g, FILE *file, gguf_error *why) {
             free(buffer);
             return gguf_fail(why, got, "cannot be read: %s", errno ? strerror(errno) : "it ends here");
         }
-        result = gguf_parse(g, buffer, bytes, (uint64_t)size, why);
-        free(buffer);
+        result = gguf_parse_owned(g, buffer, bytes, (uint64_t)size, why);
         if (result != 2) return result;
-        if (bytes >= 1u << 30) return gguf_fail(why, bytes, "the head is longer than a gigabyte");
+        if (bytes >= GGUF_HEAD_MAX)
+            return gguf_fail(why, bytes, "the head is longer than %llu MiB", GGUF_HEAD_MAX >> 20);
     }
 }
 

@@ -1,7 +1,7 @@
 /* incremental_attention - a token loop: append K and V to the caches, attend, token after token.
    cc -O2 examples/incremental_attention.c -o incremental_attention -ldl -lm
 
-     incremental_attention [tokens=24] [seed=...]
+     incremental_attention [--tokens 24] [--seed N] [--help]
 
    Three sequences of different lengths on one stream, first by a launch for each step, then the same again as
    one graph, launched once a token: lengths and positions advance in device memory, so nothing in the graph
@@ -19,6 +19,8 @@
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
 #include "../tests/reference/flash_decode.h"
+#define EXAMPLE "incremental_attention"
+#include "example.h"
 
 enum { BATCH = 3, HEADS = 8, KV_HEADS = 2, DIM = 64, MAX_SEQ = 512, TOKENS_MAX = 256 };
 enum { Q_COUNT = BATCH * HEADS * DIM, KV_COUNT = BATCH * KV_HEADS * DIM, CACHE = KV_HEADS * MAX_SEQ * DIM };
@@ -30,20 +32,6 @@ typedef struct step_args {
     uint64_t q, k, v;             /* of this step */
     uint64_t lengths, positions, step;
 } step_args;
-
-static void must(const ptxcu *cu, ptxcu_code code) {
-    if (code == PTXCU_E_NONE) return;
-    fprintf(stderr, "incremental_attention: %s\n", ptxcu_get_error(cu)->message);
-    exit(1);
-}
-
-/* xorshift64*: the test data */
-static float uniform(uint64_t *state) {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return (float)((double)((*state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1.0);
-}
 
 static ptx_val pointer(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
@@ -198,7 +186,16 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
 int main(int argc, char **argv) {
     uint32_t tokens = 24, round, t, i;
     uint64_t seed = (uint64_t)time(NULL), state;
-    const ptxk_flash_decode_desc form = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0};
+    const option options[] = {
+        {"tokens", OPTION_U32, &tokens, 1, TOKENS_MAX, NULL, "steps of the loop"},
+        {"seed", OPTION_U64, &seed, 0, 9007199254740991.0, NULL, "of the random data"},
+    };
+    const command_line line = {EXAMPLE, "append to the caches and attend, token after token",
+                               options, sizeof options / sizeof *options,
+                               NULL,    NULL,
+                               0};
+    const ptxk_flash_decode_desc form = {HEADS,   KV_HEADS, DIM, PTX_F16, 0, PTX_F32,
+                                         PTX_F32, 1,        0,   0,       0, 0,       0};
     ptxcu_flash_decode_desc attention;
     ptxcu_kv_scatter_desc scatter;
     ptxcu_kv_cache cache;
@@ -211,26 +208,18 @@ int main(int argc, char **argv) {
     uint32_t zero = 0;
     int failed = 0;
     loop l;
-    for (i = 1; i < (uint32_t)argc; i++) {
-        char *rest = argv[i];
-        if (strncmp(argv[i], "tokens=", 7) == 0) tokens = (uint32_t)strtoul(argv[i] + 7, &rest, 10);
-        if (strncmp(argv[i], "seed=", 5) == 0) seed = strtoull(argv[i] + 5, &rest, 10);
-        if (rest == argv[i] || *rest || tokens < 1 || tokens > TOKENS_MAX) {
-            fprintf(stderr, "incremental_attention: '%s'; tokens=1...%d, seed=n\n", argv[i], TOKENS_MAX);
-            return 2;
-        }
-    }
+    if (!parse_command_line(&line, argc, argv)) return 2;
     memset(&l, 0, sizeof l);
     memset(&attention, 0, sizeof attention);
     memset(&scatter, 0, sizeof scatter);
     state = seed * 2862933555777941757ull + 3037000493ull;
-    all_q = (float *)malloc(sizeof(float) * tokens * Q_COUNT);
-    all_k = (float *)malloc(sizeof(float) * tokens * KV_COUNT);
-    all_v = (float *)malloc(sizeof(float) * tokens * KV_COUNT);
-    if (!all_q || !all_k || !all_v) return 1;
-    for (i = 0; i < tokens * Q_COUNT; i++) all_q[i] = 2 * uniform(&state);
-    for (i = 0; i < tokens * KV_COUNT; i++) all_k[i] = uniform(&state), all_v[i] = uniform(&state);
-    for (i = 0; i < 2 * BATCH * CACHE; i++) (&caches[0][0][0])[i] = ref_to_f16((double)uniform(&state));
+    all_q = (float *)need(sizeof(float) * tokens * Q_COUNT);
+    all_k = (float *)need(sizeof(float) * tokens * KV_COUNT);
+    all_v = (float *)need(sizeof(float) * tokens * KV_COUNT);
+    for (i = 0; i < tokens * Q_COUNT; i++) all_q[i] = (float)(2 * uniform(&state));
+    for (i = 0; i < tokens * KV_COUNT; i++)
+        all_k[i] = (float)uniform(&state), all_v[i] = (float)uniform(&state);
+    for (i = 0; i < 2 * BATCH * CACHE; i++) (&caches[0][0][0])[i] = ref_to_f16(uniform(&state));
 
     if (ptxcu_open(&cu, NULL)) {
         fprintf(stderr, "incremental_attention: %s\n", ptxcu_get_error(cu)->message);

@@ -24,6 +24,8 @@
 #ifndef EXAMPLES_LLAMA_H
 #define EXAMPLES_LLAMA_H
 
+#include <math.h>
+
 #include "gguf.h"
 
 /* X(name of the architecture, pairs that its rotary positions turn, whether heads of q and k have norms).
@@ -866,6 +868,8 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     attention.kv_heads = c->kv_heads;
     attention.head_dim = c->head_dim;
     attention.kv_type = m->options.kv_type;
+    attention.q_type = attention.out_type = PTX_F32;
+    attention.queries = 1;
     attention.scale = (float)c->score_scale;
     attention.window = llama_window(m);
     shape.batch = m->options.batch;

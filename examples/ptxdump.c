@@ -5,7 +5,8 @@
      ptxdump NAME [VARIANT] [SM]    e.g. ptxdump flash_decode 0 90 > flash_decode.ptx
      ptxdump --all [SM]             everything, one module an example
      ptxdump --reference [WORD]     the builder's instructions (that have WORD in their line): name here,
-                                    instruction, operands, types, modifiers, first .version, targets */
+                                    instruction, operands, types, modifiers, first .version, targets
+     ptxdump --help */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,51 @@ static long number(const char *text, long lowest, long highest, const char *what
     return -1;
 }
 
+/* -- the instruction reference, from the table of ptxgen.h, which this program compiles -- */
+
+static char line[4096];
+
+static void append(const char *text) { strncat(line, text, sizeof line - 1 - strlen(line)); }
+
+static void append_mods(ptx_mods set) {
+    unsigned bit;
+    for (bit = 0; bit < 62; bit++)
+        if (set >> bit & 1 && ptx__mod(set, bit)) append(ptx__mod(set, bit)->text);
+}
+
+static void append_types(uint64_t set) {
+    unsigned type;
+    const char *between = "";
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1) append(between), append(ptx__types[type].name), between = " ";
+}
+
+/* A row of the table, as a line. */
+static void describe_row(const ptx__row *r) {
+    static const char *const ids[] = {
+#define ID(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
+#define NO_ID(id, name, sig, types, src, allow, need, dflt, ver, sm)
+        PTX_TABLE(ID, NO_ID)};
+    const unsigned version = r->version < 63 ? 63u : r->version;
+    char text[300];
+    snprintf(line, sizeof line, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
+    append_types(r->types);
+    if (r->src) append(" <- "), append_types(r->src);
+    append("\t");
+    if (r->need) append_mods(r->need);
+    if (r->allow & ~r->need) {
+        append(r->need ? " and " : "");
+        append_mods((r->allow & ~r->need) | (r->allow & PTX__FAMILY));
+    }
+    snprintf(text, sizeof text, "\t%u.%u\tsm_", version / 10, version % 10);
+    append(text);
+    snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
+    append(r->sm < PTX__ON_FIRST ? text : ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
+}
+
 /* The lines of the instruction reference that have the word. */
 static int reference(const char *word) {
-    static char line[4096];
-    uint32_t i;
+    size_t i;
     puts("# name\tinstruction\toperands\ttypes\tmodifiers\t.version\ttargets\n"
          "# instruction: %m modifiers, %l layouts, %t type, %s source type; of n registers in a group, %1 is "
          "n,"
@@ -71,33 +113,61 @@ static int reference(const char *word) {
          "limits,"
          " see ptx__slot_limits;\n"
          "#   in front: * printed as bits, ~ for ld and st, ! results are variables");
-    for (i = 0; ptx_reference(i, line, sizeof line); i++)
+    for (i = 0; i < PTX__ROW_COUNT; i++) {
+        describe_row(&ptx__rows[i]);
         if (!word || strstr(line, word)) puts(line);
+    }
     return 0;
 }
 
-int main(int argc, char **argv) {
-    uint32_t i, v, all = argc > 1 && strcmp(argv[1], "--all") == 0;
-    int table = argc > 1 && strcmp(argv[1], "--reference") == 0;
-    long variant = argc > 2 && !all && !table ? number(argv[2], 0, 1000000, "variant") : 0;
-    long sm = (argc > 3 && !table) || (all && argc > 2) ? number(argv[all ? 2 : 3], 75, 999, "target") : 75;
+static int usage(FILE *out) {
+    fputs("ptxdump - print the PTX of the ready kernels\n\n"
+          "  ptxdump                        list the kernels and their examples\n"
+          "  ptxdump NAME [VARIANT] [SM]    the text of one, for example: ptxdump flash_decode 0 90\n"
+          "  ptxdump --all [SM]             all of them\n"
+          "  ptxdump --reference [WORD]     the builder's instructions that have WORD in their line\n"
+          "  ptxdump --help                 this text\n",
+          out);
+    return out == stdout ? 0 : 2;
+}
+
+/* The texts of all examples, or their names. */
+static int each_example(int texts, uint32_t sm) {
+    uint32_t i, v;
     description d;
     const char *label;
     int failed = 0;
-    if (table) return reference(argc > 2 ? argv[2] : NULL);
-    if (variant < 0 || sm < 0) return 2;
-    for (i = 0; i < ptxk_operation_count(); i++) {
-        const char *name = ptxk_operation_get(i)->name;
-        if (argc > 1 && !all && strcmp(argv[1], name) == 0) return dump(i, (uint32_t)variant, (uint32_t)sm);
-        for (v = 0; argc == 1 || all; v++) {
-            if (!ptxk_operation_example(i, v, &d, sizeof d, &label)) break;
-            if (all)
-                failed |= dump(i, v, (uint32_t)sm);
+    for (i = 0; i < ptxk_operation_count(); i++)
+        for (v = 0; ptxk_operation_example(i, v, &d, sizeof d, &label); v++)
+            if (texts)
+                failed |= dump(i, v, sm);
             else
-                printf("%s %u   %s\n", name, v, label);
-        }
+                printf("%s %u   %s\n", ptxk_operation_get(i)->name, v, label);
+    return failed;
+}
+
+int main(int argc, char **argv) {
+    const char *word = argc > 1 ? argv[1] : "";
+    int all = !strcmp(word, "--all"), most = !strcmp(word, "--reference") ? 3 : all ? 3 : 4;
+    long variant, sm;
+    uint32_t i;
+    if (argc > most) {
+        fprintf(stderr, "ptxdump: '%s' is one argument too many; --help lists them\n", argv[most]);
+        return 2;
     }
-    if (argc == 1 || all) return failed;
-    fprintf(stderr, "ptxdump: no kernel is called '%s'; call it without arguments for the list\n", argv[1]);
+    if (argc == 1) return each_example(0, 0);
+    if (!strcmp(word, "--help")) return usage(stdout);
+    if (!strcmp(word, "--reference")) return reference(argc > 2 ? argv[2] : NULL);
+    if (!all && word[0] == '-') {
+        fprintf(stderr, "ptxdump: %s: unknown option; --help lists them\n", word);
+        return 2;
+    }
+    variant = argc > 2 && !all ? number(argv[2], 0, 1000000, "variant") : 0;
+    sm = argc > (all ? 2 : 3) ? number(argv[all ? 2 : 3], 75, 999, "target") : 75;
+    if (variant < 0 || sm < 0) return 2;
+    if (all) return each_example(1, (uint32_t)sm);
+    for (i = 0; i < ptxk_operation_count(); i++)
+        if (!strcmp(word, ptxk_operation_get(i)->name)) return dump(i, (uint32_t)variant, (uint32_t)sm);
+    fprintf(stderr, "ptxdump: no kernel is called '%s'; call it without arguments for the list\n", word);
     return 2;
 }

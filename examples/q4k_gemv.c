@@ -1,10 +1,10 @@
 /* q4k_gemv - a quantised matrix (GGUF's Q4_K) times a normalised vector: plan, launch, check against double.
    cc -O2 examples/q4k_gemv.c -o q4k_gemv -ldl -lm
 
-     q4k_gemv [n=4096] [k=4096] [file=blocks.q4k] [columns=1] [precision=exact|fast] [norm=1] [repeat=3]
-              [seed=...]
+     q4k_gemv [--n 4096] [--k 4096] [--file blocks.q4k] [--columns 1] [--precision exact|fast] [--norm 1]
+              [--repeat 3] [--seed N] [--help]
 
-   file= holds n * k / 256 blocks of 144 bytes as they lie in a GGUF file's tensor; without it the matrix is
+   The file holds n * k / 256 blocks of 144 bytes as a GGUF file has them; without it the matrix is
    random. Prints device, plan, time, the bytes that must move and (on the CPU driver) those that did, and the
    largest error beside its tolerance. Exits with 1 when a result is wrong. Runs on the GPU; without one, on
    the CPU driver:
@@ -21,91 +21,10 @@
 #include "../ptxgen_cuda.h"
 #include "../tests/reference/gemv.h"
 #include "../tests/sim/ptxsim.h"
+#define EXAMPLE "q4k_gemv"
+#include "example.h"
 
-typedef struct options {
-    ptxk_gemv_desc desc;
-    ptxk_gemv_shape shape;
-    const char *file;
-    uint32_t repeat, seed;
-} options;
-
-/* xorshift64*: the test data */
-static double uniform(uint64_t *state) {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return (double)((*state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1.0;
-}
-
-static int parse_number(const char *name, const char *text, uint32_t *out) {
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*text == 0 || *text == '-' || *end || n > 0xfffffffful) {
-        fprintf(stderr, "q4k_gemv: %s=%s is not a number\n", name, text);
-        return 0;
-    }
-    *out = (uint32_t)n;
-    return 1;
-}
-
-static int parse_option(options *o, const char *name, const char *value) {
-    uint32_t number;
-    if (!strcmp(name, "n")) return parse_number(name, value, &o->shape.n);
-    if (!strcmp(name, "k")) return parse_number(name, value, &o->shape.k);
-    if (!strcmp(name, "columns")) return parse_number(name, value, &o->desc.columns);
-    if (!strcmp(name, "repeat")) return parse_number(name, value, &o->repeat);
-    if (!strcmp(name, "seed")) return parse_number(name, value, &o->seed);
-    if (!strcmp(name, "norm")) {
-        if (!parse_number(name, value, &number)) return 0;
-        o->desc.flags = number ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0;
-        return 1;
-    }
-    if (!strcmp(name, "file")) {
-        o->file = value;
-        return 1;
-    }
-    if (!strcmp(name, "precision")) {
-        o->desc.precision = strcmp(value, "fast") ? PTXK_GEMV_EXACT : PTXK_GEMV_FAST;
-        if (!strcmp(value, "fast") || !strcmp(value, "exact")) return 1;
-        fprintf(stderr, "q4k_gemv: precision=%s is not exact or fast\n", value);
-        return 0;
-    }
-    fprintf(stderr, "q4k_gemv: there is no option %s=; the source's first lines list them\n", name);
-    return 0;
-}
-
-static int parse(options *o, int argc, char **argv) {
-    int i;
-    for (i = 1; i < argc; i++) {
-        char *value = strchr(argv[i], '=');
-        if (!value) {
-            fprintf(stderr, "q4k_gemv: '%s' is not of the form option=value\n", argv[i]);
-            return 0;
-        }
-        *value++ = 0;
-        if (!parse_option(o, argv[i], value)) return 0;
-    }
-    return 1;
-}
-
-static void *need(uint64_t bytes) {
-    void *p = bytes <= SIZE_MAX ? calloc(bytes ? (size_t)bytes : 1, 1) : NULL;
-    if (!p) {
-        fprintf(stderr, "q4k_gemv: out of memory on the host: %llu bytes\n", (unsigned long long)bytes);
-        exit(1);
-    }
-    return p;
-}
-
-/* One step that may fail: say why and leave. */
-static void must(ptxcu *cu, ptxcu_code failed) {
-    if (!failed) return;
-    fprintf(stderr, "q4k_gemv: %s\n", ptxcu_get_error(cu)->message);
-    ptxcu_close(cu);
-    exit(1);
-}
-
-/* Device memory, kept in mind until the end. */
+/* Device memory, freed at the end. */
 static ptxcu_buffer buffers[8];
 static unsigned buffer_count;
 
@@ -142,14 +61,34 @@ static int read_blocks(unsigned char *blocks, size_t bytes, const char *path) {
     if (file) (void)fclose(file);
     if (got == bytes && !more) return 1;
     fprintf(stderr, "q4k_gemv: %s %s %lu bytes, n rows of k / 256 blocks of 144\n", path,
-            !file ? "cannot be read; it should have" : more ? "has more than" : "has fewer than",
+            !file  ? "cannot be read; it should have"
+            : more ? "has more than"
+                   : "has fewer than",
             (unsigned long)bytes);
     return 0;
 }
 
 int main(int argc, char **argv) {
-    options o = {{PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0},
-                 {4096, 4096, 1, 0, 0}, NULL, 3, 0};
+    static const uint32_t precisions[] = {PTXK_GEMV_EXACT, PTXK_GEMV_FAST};
+    uint32_t precision = 0, norm = 1, repeat = 3, seed = (uint32_t)time(NULL);
+    const char *path = NULL;
+    ptxk_gemv_desc desc;
+    ptxk_gemv_shape shape;
+    const option options[] = {
+        {"n", OPTION_U32, &shape.n, 1, 0xffffffff, NULL, "rows of the matrix"},
+        {"k", OPTION_U32, &shape.k, 1, 0xffffffff, NULL, "columns of the matrix, a multiple of 256"},
+        {"file", OPTION_TEXT, &path, 0, 0, NULL, "the matrix's blocks; random ones without it"},
+        {"columns", OPTION_U32, &desc.columns, 1, 0xffffffff, NULL, "vectors x, at most 8"},
+        {"precision", OPTION_CHOICE, &precision, 0, 0, "exact|fast", "x in 16 bits or in 8"},
+        {"norm", OPTION_U32, &norm, 0, 1, NULL, "1: RMSNorm of x, times gamma"},
+        {"repeat", OPTION_U32, &repeat, 1, 100000, NULL, "launches; the best time counts"},
+        {"seed", OPTION_U32, &seed, 0, 0xffffffff, NULL, "of the random data"},
+    };
+    const command_line line = {EXAMPLE, "a matrix in Q4_K times a normalised vector",
+                               options, sizeof options / sizeof *options,
+                               NULL,    NULL,
+                               0};
+    progress checking = {"checking", 0, 0};
     ptxk_gemv_args args;
     ptxk_message why;
     ptx_plan plan;
@@ -168,54 +107,59 @@ int main(int argc, char **argv) {
     ptxsim_counters counted;
     void *symbol;
 
-    o.seed = (uint32_t)time(NULL);
-    if (!parse(&o, argc, argv)) return 2;
-    if (ptxk_gemv_plan(&o.desc, &o.shape, &plan, &why)) { /* before anything is opened: are the sizes good? */
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    desc.format = PTXK_Q4_K, desc.columns = 1, desc.output_type = PTX_F32;
+    shape.n = shape.k = 4096;
+    shape.sm_count = 1;
+    if (!parse_command_line(&line, argc, argv)) return 2;
+    desc.precision = precisions[precision];
+    desc.flags = norm ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0;
+    if (ptxk_gemv_plan(&desc, &shape, &plan, &why)) { /* before anything is opened: are the sizes good? */
         fprintf(stderr, "%s\n", why.text);
         return 2;
     }
-    if (o.repeat == 0) o.repeat = 1;
-    k = o.shape.k;
+    k = shape.k;
     row_bytes = ptxk_row_bytes(PTXK_Q4_K, k);
-    weights = (unsigned char *)need(row_bytes * o.shape.n);
-    state = (uint64_t)o.seed * 2 + 1;
-    if (!o.file)
-        make_blocks(weights, (size_t)(row_bytes * o.shape.n), &state);
-    else if (!read_blocks(weights, (size_t)(row_bytes * o.shape.n), o.file))
+    weights = (unsigned char *)need(row_bytes * shape.n);
+    state = (uint64_t)seed * 2 + 1;
+    if (!path)
+        make_blocks(weights, (size_t)(row_bytes * shape.n), &state);
+    else if (!read_blocks(weights, (size_t)(row_bytes * shape.n), path))
         return free(weights), 2;
     must(cu, ptxcu_open(&cu, NULL));
     device = ptxcu_device_info(cu);
     printf("device     %s%s, %u multiprocessors\n", device->name,
            device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
-    printf("shape      %u rows of %u in Q4_K, %u columns, x in %s bits, %s; seed %u\n", o.shape.n, k,
-           o.desc.columns, o.desc.precision == PTXK_GEMV_EXACT ? "16" : "8",
-           o.desc.flags ? "RMSNorm with gamma" : "no norm", o.seed);
+    printf("shape      %u rows of %u in Q4_K, %u columns, x in %s bits, %s; seed %u\n", shape.n, k,
+           desc.columns, desc.precision == PTXK_GEMV_EXACT ? "16" : "8",
+           desc.flags ? "RMSNorm with gamma" : "no norm", seed);
 
     /* The plan: everything about the launches follows from the sizes and the device. */
-    o.shape.sm_count = device->sm_count;
-    (void)ptxk_gemv_plan(&o.desc, &o.shape, &plan, &why);
-    must(cu, ptxcu_operation(cu, ptxk_operation_find("gemv"), &o.desc, &program));
+    shape.sm_count = device->sm_count;
+    (void)ptxk_gemv_plan(&desc, &shape, &plan, &why);
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("gemv"), &desc, &program));
     for (r = 0; r < plan.launches; r++)
         printf("launch %u   grid %u x %u, block %u, %u bytes of shared memory\n", r, plan.launch[r].grid[0],
                plan.launch[r].grid[1], plan.launch[r].block[0], plan.launch[r].shared_bytes);
 
     /* Random vectors, and poison where results belong. */
-    count = (uint64_t)o.shape.n * o.desc.columns;
-    x = (float *)need((uint64_t)k * o.desc.columns * sizeof *x);
+    count = (uint64_t)shape.n * desc.columns;
+    x = (float *)need((uint64_t)k * desc.columns * sizeof *x);
     gamma = (float *)need(k * sizeof *gamma);
     y = (float *)need(count * sizeof *y);
-    for (i = 0; i < (uint64_t)k * o.desc.columns; i++) x[i] = (float)(3 * uniform(&state));
+    for (i = 0; i < (uint64_t)k * desc.columns; i++) x[i] = (float)(3 * uniform(&state));
     for (i = 0; i < k; i++) gamma[i] = (float)(1 + 0.5 * uniform(&state));
     memset(y, 0xff, (size_t)count * sizeof *y);
     memset(&args, 0, sizeof args);
-    args.weights = to_device(cu, weights, (size_t)(row_bytes * o.shape.n)).address;
-    args.x = to_device(cu, x, (size_t)k * o.desc.columns * sizeof *x).address;
+    args.weights = to_device(cu, weights, (size_t)(row_bytes * shape.n)).address;
+    args.x = to_device(cu, x, (size_t)k * desc.columns * sizeof *x).address;
     args.gamma = to_device(cu, gamma, k * sizeof *gamma).address;
     y_buffer = to_device(cu, y, (size_t)count * sizeof *y);
     args.y = y_buffer.address;
     workspace = device_bytes(cu, (size_t)plan.workspace_bytes + 1);
     args.workspace = workspace.address;
-    args.n = o.shape.n;
+    args.n = shape.n;
     args.k = k;
     args.eps = 1e-5f;
 
@@ -226,7 +170,7 @@ int main(int argc, char **argv) {
     memcpy(&counters_reset, &symbol, sizeof symbol);
     must(cu, ptxcu_event_create(cu, &begin));
     must(cu, ptxcu_event_create(cu, &end));
-    for (r = 0; r < o.repeat; r++) {
+    for (r = 0; r < repeat; r++) {
         float ms;
         if (counters_reset) counters_reset();
         must(cu, ptxcu_event_record(cu, begin, NULL));
@@ -238,7 +182,7 @@ int main(int argc, char **argv) {
     }
     must(cu, ptxcu_download(cu, y, y_buffer, 0, (size_t)count * sizeof *y, NULL));
     must(cu, ptxcu_sync(cu));
-    printf("time       %.3f ms, best of %u%s\n", best_ms, o.repeat,
+    printf("time       %.3f ms, best of %u%s\n", best_ms, repeat,
            device->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
     printf("bytes      %.3f MB must move (weights, x, gamma, y)", (double)plan.min_bytes / 1e6);
     if (counters_get && counters_get(&counted, sizeof counted) == 0)
@@ -250,25 +194,25 @@ int main(int argc, char **argv) {
         printf(": %.1f GB/s\n", (double)plan.min_bytes / best_ms / 1e6);
 
     /* Rows beside their own bounds; of a large matrix some 1000. */
-    step = o.shape.n > 2000 ? o.shape.n / 1000 : 1;
-    for (c = 0; c < o.desc.columns; c++) {
+    step = shape.n > 2000 ? shape.n / 1000 : 1;
+    for (c = 0; c < desc.columns; c++) {
         const float *column = x + (size_t)c * k;
-        double rms = o.desc.flags ? ref_rms(column, k, (double)args.eps) : 1;
-        for (r = 0; r < o.shape.n; r += step) {
+        double rms = desc.flags ? ref_rms(column, k, (double)args.eps) : 1;
+        for (r = 0; r < shape.n; r += step) {
+            show_progress(&checking, (uint64_t)c * shape.n + r, (uint64_t)shape.n * desc.columns);
             double bound, norms, error, want;
             want = rms
-                   * ref_gemv(REF_BLOCK_Q4_K, weights + row_bytes * r, column, o.desc.flags ? gamma : NULL, k,
-                              o.desc.precision == PTXK_GEMV_EXACT ? 32639 : 127, &bound, &norms);
+                   * ref_gemv(REF_BLOCK_Q4_K, weights + row_bytes * r, column, desc.flags ? gamma : NULL, k,
+                              desc.precision == PTXK_GEMV_EXACT ? 32639 : 127, &bound, &norms);
             bound = 1.01 * rms * bound + 2e-6 * fabs(want) + 1e-30;
-            error = fabs((double)y[(size_t)c * o.shape.n + r] - want);
+            error = fabs((double)y[(size_t)c * shape.n + r] - want);
             if (!(error <= bound)) wrong++;
             if (error * worst_bound > worst * bound) worst = error, worst_bound = bound;
         }
     }
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u rows "
            "wrong: %s\n",
-           worst, worst_bound, wrong, (o.shape.n + step - 1) / step * o.desc.columns,
-           wrong ? "FAILED" : "ok");
+           worst, worst_bound, wrong, (shape.n + step - 1) / step * desc.columns, wrong ? "FAILED" : "ok");
     free(weights);
     free(x);
     free(gamma);

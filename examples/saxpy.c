@@ -8,6 +8,7 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_cuda.h"
+#include "example.h"
 
 /* One thread an element. */
 static void emit_saxpy(ptx_module *m) {
@@ -16,16 +17,12 @@ static void emit_saxpy(ptx_module *m) {
     ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
     ptx_val a = ptx_param(k, "a", PTX_F32);
     ptx_val n = ptx_param(k, "n", PTX_U32);
-    ptx_val block = ptx_ctaid_x(k);
-    ptx_val threads = ptx_ntid_x(k);
-    ptx_val thread = ptx_tid_x(k);
-    ptx_val i = ptx_mad(k, block, threads, thread);
+    ptx_val i = ptx_global_x(k);
     ptx_val inside = ptx_setp(k, PTX_LT, i, n);
     ptx_if(k, inside);
     {
-        ptx_mem xi = ptx_at(ptx_ptr_add(k, x, i, sizeof(float)), 0);
-        ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, sizeof(float)), 0);
-        ptx_val xv = ptx_ld(k, PTX_F32, xi);
+        ptx_val xv = ptx_ld_elem(k, PTX_F32, x, i);
+        ptx_mem yi = ptx_elem(k, PTX_F32, y, i);
         ptx_val yv = ptx_ld(k, PTX_F32, yi);
         ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xv, yv));
     }
@@ -36,15 +33,17 @@ static void emit_saxpy(ptx_module *m) {
 enum { N = 1000003 };
 static float x[N], y[N], result[N];
 
-int main(void) {
+int main(int argc, char **argv) {
+    const command_line line = {"saxpy", "y = a x + y on a million elements", NULL, 0, NULL, NULL, 0};
     ptxcu *cu = NULL;
     ptx_module *m = NULL;
     ptxcu_program *program = NULL;
     ptxcu_buffer dx = {0, 0}, dy = {0, 0};
-    ptx_launch launch = {0, {(N + 255) / 256, 1, 1}, {256, 1, 1}, 0, 0, {0, 0, 0}};
+    ptx_launch launch = ptx_launch_1d(N, 256);
     ptxcu_arg args[4];
     long i, wrong = 0;
     int failed = 1;
+    if (!parse_command_line(&line, argc, argv)) return 2;
     for (i = 0; i < N; i++) x[i] = (float)i, y[i] = (float)(N - i);
 
     if (ptxcu_open(&cu, NULL)) goto done;

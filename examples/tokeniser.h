@@ -100,13 +100,17 @@ static inline uint32_t tokeniser_type(const tokeniser *t, uint32_t token) {
 /* -- bytes as characters, GPT-2's way: printable Latin-1 as itself, the other bytes from U+0100 on -- */
 
 static inline uint32_t tokeniser_byte_character(unsigned b) {
-    unsigned i, other = 0x100;
-    for (i = 0; i < 256; i++) {
-        int printable = (i > 0x20 && i < 0x7f) || (i > 0xa0 && i != 0xad);
-        if (i == b) return printable ? i : other;
-        if (!printable) other++;
-    }
-    return 0;
+    if (b <= 0x20) return 0x100 + b;
+    if (b >= 0x7f && b <= 0xa0) return 0x121 + (b - 0x7f);
+    return b == 0xad ? 0x143 : b;
+}
+
+/* The byte that a character stands for, or 256. */
+static inline unsigned tokeniser_character_byte(uint32_t c) {
+    if (c < 0x100) return tokeniser_byte_character(c) == c ? c : 256;
+    if (c <= 0x120) return c - 0x100;
+    if (c <= 0x142) return 0x7f + (c - 0x121);
+    return c == 0x143 ? 0xad : 256;
 }
 
 /* The character of U+0000 to U+07FF at s (n bytes); 0 and *used 1 for anything else. */
@@ -540,10 +544,8 @@ static inline size_t tokeniser_piece(const tokeniser *t, uint32_t token, int fir
     }
     for (i = 0; i < p.bytes && n < room; i += used) {
         if (t->bpe) {
-            uint32_t c = tokeniser_character(p.at + i, p.bytes - i, &used);
-            unsigned b;
-            for (b = 0; b < 256; b++)
-                if (tokeniser_byte_character(b) == c) to[n++] = (char)b, b = 256;
+            unsigned b = tokeniser_character_byte(tokeniser_character(p.at + i, p.bytes - i, &used));
+            if (b < 256) to[n++] = (char)b;
         } else if (p.bytes - i >= 3 && memcmp(p.at + i, "\xe2\x96\x81", 3) == 0) {
             used = 3;
             if (!(first && i == 0 && t->add_space)) to[n++] = ' ';

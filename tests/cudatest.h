@@ -1,7 +1,7 @@
 /* cudatest.h - what the tests of ptxgen_cuda.h share: checks that count, an allocator that counts and
    refuses, the calls of the CPU driver counted and made to fail.
 
-   Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_cuda.h. */
+   Include it behind _POSIX_C_SOURCE and ptxgen_cuda.h. */
 #ifndef CUDATEST_H
 #define CUDATEST_H
 
@@ -10,6 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The thread's current context. Every call must leave it as it was. */
+static int (*get_current)(void **);
+static void *current_context(void) {
+    void *context = NULL;
+    if (get_current) get_current(&context);
+    return context;
+}
 
 static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const char *text, const char *file,
                       int line) {
@@ -20,8 +28,10 @@ static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const ch
 /* The call fails with that code, and the message has that text. */
 #define EXPECT(cu, call, want, text)                                                                         \
     do {                                                                                                     \
+        void *context_ = current_context();                                                                  \
         ptxcu_code got_ = (call);                                                                            \
         expect_at((cu), got_, (want), (text), __FILE__, __LINE__);                                           \
+        check_at(context_ == current_context(), __FILE__, __LINE__, "the current context is another", "");   \
     } while (0)
 
 static void works_at(const ptxcu *cu, ptxcu_code got, const char *what, const char *file, int line) {
@@ -30,8 +40,10 @@ static void works_at(const ptxcu *cu, ptxcu_code got, const char *what, const ch
 }
 #define WORKS(cu, call)                                                                                      \
     do {                                                                                                     \
+        void *context_ = current_context();                                                                  \
         ptxcu_code got_ = (call);                                                                            \
         works_at((cu), got_, #call, __FILE__, __LINE__);                                                     \
+        check_at(context_ == current_context(), __FILE__, __LINE__, "the current context is another", "");   \
     } while (0)
 
 /* An allocator that counts, checks sizes, and says no to the nth request. */
@@ -94,6 +106,8 @@ static void find_extras(const ptxcu *cu) {
     memcpy(&calls, &p, sizeof p);
     p = ptxcu_symbol(cu, "ptxsim_fail");
     memcpy(&make_fail, &p, sizeof p);
+    p = ptxcu_symbol(cu, "cuCtxGetCurrent");
+    memcpy(&get_current, &p, sizeof p);
 }
 
 #define PTXCU__NAME(name, params) #name,

@@ -1,7 +1,7 @@
 /* decodertest.h - what the tests of the persistent decoder share: models of random weights, on the device and
  * in double; launches of them; each launch beside what follows from the weights.
  *
- * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
+ * Include it behind _POSIX_C_SOURCE and ptxgen_kernels.h. */
 #ifndef DECODERTEST_H
 #define DECODERTEST_H
 
@@ -29,7 +29,7 @@ typedef struct model {
     uint32_t layers, max_seq, blocks, prompt_stride, n;
     uint32_t positions[4], prompt_lengths[4], prompts[4 * 16];
     ptx_target target;
-    float temperature, top_p;
+    float temperature, top_p, eps;
     uint32_t top_k, end_tokens[PTXK_DECODER_ENDS], end_count, watchdog;
     uint64_t seed, stop;
     ptxk_rope_scaling scaling;
@@ -195,7 +195,8 @@ static inline void model_fill(model *m, const uint32_t *formats, uint32_t count,
     r->theta = m->scaling.theta > 0 ? m->scaling.theta : 10000;
     r->rope_scale = m->scaling.factor > 0 ? m->scaling.factor : 1;
     r->rope_factors = m->scaling.factors;
-    r->eps = (double)1e-5f;
+    m->eps = 1e-5f;
+    r->eps = (double)m->eps;
     r->noise_state = random_u32() | 1;
     r->attention_bound = 0x1p-18; /* see model_compare */
     r->layer = (ref_llama_layer *)calloc(m->layers, sizeof *r->layer);
@@ -308,7 +309,7 @@ static inline void model_arguments(model *m, uint64_t workspace_bytes) {
     m->args.top_p = m->top_p;
     m->args.watchdog = m->watchdog;
     m->args.temperature = m->temperature;
-    m->args.eps = 1e-5f;
+    m->args.eps = m->eps;
     free(frequencies);
 }
 

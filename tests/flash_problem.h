@@ -16,6 +16,7 @@ typedef struct problem {
     enum layout layout;
     int runs; /* launches of the plan, one after the other; 0: 1 */
     uint32_t most; /* blocks of a cluster, from sm_90 on; 0: 8 */
+    int by_number; /* the lengths are one, which the arguments name */
     enum ref_format format, q_format, out_format, fresh_format;
     uint32_t queries, lengths[BATCH_MAX], *table, max_pages, pool_pages;
     void *q, *out, *fresh[2]; /* as the kernel has them */
@@ -84,7 +85,7 @@ static problem problem_of(const ptxk_flash_decode_desc *desc, uint32_t max_seq, 
     p.q_format = format_of(desc->q_type);
     p.out_format = format_of(desc->out_type);
     p.fresh_format = format_of(desc->append_type);
-    p.queries = desc->queries ? desc->queries : 1;
+    p.queries = desc->queries;
     p.shape.batch = batch;
     p.shape.max_seq = max_seq;
     p.shape.sm_count = 132;
@@ -140,6 +141,8 @@ static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t 
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
     desc.kv_type = kv_type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.queries = 1;
     return desc;
 }
 
@@ -184,6 +187,11 @@ static size_t cache_elements(const problem *p) {
 static size_t cache_row(const problem *p, uint32_t sequence, uint32_t head, uint32_t position) {
     uint64_t heads, rows;
     uint32_t page = p->desc.page_size;
+    if (page && p->desc.flags & PTXK_FLASH_PAGE_ROWS)
+        return (((size_t)p->table[sequence * p->max_pages + position / page] * page + position % page)
+                    * p->desc.kv_heads
+                + head)
+               * p->desc.head_dim;
     if (page)
         return (((size_t)p->table[sequence * p->max_pages + position / page] * p->desc.kv_heads + head) * page
                 + position % page)
@@ -225,7 +233,10 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     args.q = upload(p->q, rows * p->desc.head_dim * ref_bytes(p->q_format));
     args.k_caches = p->desc.page_size ? keys[0] : upload(keys, p->shape.batch * sizeof *keys);
     args.v_caches = p->desc.page_size ? values[0] : upload(values, p->shape.batch * sizeof *values);
-    args.lengths = upload(p->lengths, p->shape.batch * sizeof *p->lengths);
+    if (p->by_number)
+        args.length = p->lengths[0];
+    else
+        args.lengths = upload(p->lengths, p->shape.batch * sizeof *p->lengths);
     args.out = upload(poison, out_bytes);
     args.lse = p->desc.flags & PTXK_FLASH_LSE ? upload(poison, rows * 4) : 0;
     if (p->desc.append_type) {
@@ -260,7 +271,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     cu.cuMemFree(args.q);
     if (!p->desc.page_size) cu.cuMemFree(args.k_caches);
     if (!p->desc.page_size) cu.cuMemFree(args.v_caches);
-    cu.cuMemFree(args.lengths);
+    if (args.lengths) cu.cuMemFree(args.lengths);
     cu.cuMemFree(args.out);
     if (args.lse) cu.cuMemFree(args.lse);
     if (args.k) cu.cuMemFree(args.k);

@@ -1,7 +1,7 @@
 /* gemvtest.h - what the tests of GEMV share: problems with random data, launched and compared with double,
  * by a bound derived from the arithmetic (tests/reference/gemv.h).
  *
- * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
+ * Include it behind _POSIX_C_SOURCE and ptxgen_kernels.h. */
 #ifndef GEMVTEST_H
 #define GEMVTEST_H
 

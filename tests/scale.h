@@ -1,5 +1,5 @@
 /* A kernel of any length with some of everything: arithmetic, memory, loops, ifs, variables, barriers,
-   shuffles. What is done with it is timed and its memory counted; for tests/test_scale.c and the bench.
+   shuffles. What is done with it is timed and its memory counted; for tests/builder/scale.c and the bench.
    Include behind ptxgen.h. */
 #ifndef SCALE_H
 #define SCALE_H
@@ -23,9 +23,8 @@ static void *scale_alloc(void *user, void *block, size_t old_size, size_t new_si
     return NULL;
 }
 
-enum { SCALE_BUILD, SCALE_TEXT, SCALE_PRESSURE, SCALE_ADVISE, SCALE_LOCATE, SCALE_STEPS };
-static const char *const scale_names[SCALE_STEPS] = {"build", "verify and print", "pressure", "advise",
-                                                     "locate"};
+enum { SCALE_BUILD, SCALE_TEXT, SCALE_PRESSURE, SCALE_LOCATE, SCALE_STEPS };
+static const char *const scale_names[SCALE_STEPS] = {"build", "verify and print", "pressure", "locate"};
 
 /* About 30 instructions. Nothing of a round is used in a later one but `sum` and the counters. */
 static void scale_round(ptx_kernel *k, uint32_t round, ptx_val data, ptx_val mine, ptx_val tid, ptx_var sum) {
@@ -96,10 +95,8 @@ static uint32_t scale_run(ptx_module *m, uint32_t instructions, uint32_t kernels
         ok = ptx_pressure(m, 0, &pressure);
         t[3] = scale_now();
         if (!ok) return 0;
-        ptx_advise(m);
-        t[4] = scale_now();
         ok = ptx_locate(m, line, &place);
-        t[5] = scale_now();
+        t[4] = scale_now();
         ptx_entry_get(m, 0, &info);
         if (!ok) return 0;
         t[1] = t[2] - printed; /* without the count of the lines */

@@ -275,6 +275,7 @@ static void *sim_library;
 static void sim_open(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
+    setenv("PTXSIM_PERTURB", "1", 0);  /* approximate instructions err as much as they may */
     sim_library = dlopen(path ? path : "build/libptxsim.so", RTLD_NOW | RTLD_LOCAL);
     if (!sim_library) { fprintf(stderr, "%s\n", dlerror()); exit(2); }
 #define X(name, args) *(void **)&name##_ = symbol(sim_library, #name);

@@ -6,6 +6,7 @@
    LENGTH    One kernel of 10,000 and one of 1,000,000 instructions: time and memory for each instruction.
    LAUNCH    ptxcu_operation (a hit) + ptxcu_run of an operation with one empty kernel, against the driver's
              cuLaunchKernel called bare; batches take turns, the figure is the median of their differences.
+             Once with the handle's context current, once with none, which is pushed and popped each time.
    What is promised is a gate: its figure, its limit, and "held" or "MISSED". */
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,7 +233,6 @@ static int bench_length(void) {
         printf("  %-16s %5.1f %11.1f\n", scale_names[step], best[0][step], best[1][step]);
     printf("  bytes each       %5.0f %11.0f\n", bytes[0], bytes[1]);
     gate("build, verify, print: the long by the short", total[1] / total[0], 0, 1.5);
-    gate("advise: the long by the short", best[1][SCALE_ADVISE] / best[0][SCALE_ADVISE], 0, 1.5);
     gate("allocations after a reset", (double)again, 0, 0);
     return 0;
 }
@@ -256,6 +256,7 @@ typedef int (*launch_fn)(void *, unsigned, unsigned, unsigned, unsigned, unsigne
                          void **, void **);
 typedef int (*load_fn)(void **, const void *);
 typedef int (*find_fn)(void **, void *, const char *);
+typedef int (*current_fn)(void *);
 
 static int bench_launch(void) {
     static const uint32_t desc = 0;
@@ -263,15 +264,16 @@ static int bench_launch(void) {
     ptx_operation op = {"empty", sizeof desc, emit_empty};
     ptx_plan plan;
     empty_args args = {0, 0};
-    void *params[1], *symbol[3], *module = NULL, *function = NULL;
+    void *params[1], *symbol[4], *module = NULL, *function = NULL;
     launch_fn bare_launch;
     load_fn load;
     find_fn find;
+    current_fn set_current;
     ptxcu *cu = NULL;
     ptxcu_program *program = NULL;
     ptx_module *m = NULL;
-    double ours[ROUNDS], bare[ROUNDS], extra[ROUNDS];
-    int round, i;
+    double ours[ROUNDS], pushed[ROUNDS], bare[ROUNDS], extra[ROUNDS], push_extra[ROUNDS];
+    int round, i, push;
     unsigned failed;
     memset(&plan, 0, sizeof plan);
     plan.launches = 1;
@@ -286,24 +288,32 @@ static int bench_launch(void) {
     memcpy(&bare_launch, &symbol[0], sizeof symbol[0]);
     memcpy(&load, &symbol[1], sizeof symbol[1]);
     memcpy(&find, &symbol[2], sizeof symbol[2]);
+    symbol[3] = ptxcu_symbol(cu, "cuCtxSetCurrent");
+    memcpy(&set_current, &symbol[3], sizeof symbol[3]);
     m = ptx_module_new(NULL);
     emit_empty(m, PTX__AT, NULL);
     if (!failed) failed = ptxcu_operation(cu, &op, &desc, &program);
+    if (!failed) failed = (unsigned)set_current(ptxcu_get_context(cu));
     if (!failed) failed = load(&module, ptx_text(m, NULL)) || find(&function, module, "empty");
     for (round = 0; round < ROUNDS && !failed; round++) {
-        double t0 = seconds(), t1;
-        for (i = 0; i < BATCH; i++) {
-            failed |= (unsigned)ptxcu_operation(cu, &op, &desc, &program);
-            failed |= (unsigned)ptxcu_run(cu, program, &plan, &args, sizeof args, NULL);
+        double t0, t1 = 0;
+        for (push = 1; push >= 0; push--) {
+            failed |= (unsigned)set_current(push ? NULL : ptxcu_get_context(cu));
+            t0 = seconds();
+            for (i = 0; i < BATCH; i++) {
+                failed |= (unsigned)ptxcu_operation(cu, &op, &desc, &program);
+                failed |= (unsigned)ptxcu_run(cu, program, &plan, &args, sizeof args, NULL);
+            }
+            ptxcu_sync(cu);
+            t1 = seconds();
+            (push ? pushed : ours)[round] = 1e9 * (t1 - t0) / BATCH;
         }
-        ptxcu_sync(cu);
-        t1 = seconds();
-        ours[round] = 1e9 * (t1 - t0) / BATCH;
         for (i = 0; i < BATCH; i++)
             failed |= (unsigned)bare_launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
         ptxcu_sync(cu);
         bare[round] = 1e9 * (seconds() - t1) / BATCH;
         extra[round] = ours[round] - bare[round];
+        push_extra[round] = pushed[round] - bare[round];
     }
     if (failed)
         fprintf(stderr, "bench: %s\n", ptxcu_get_error(cu)->message);
@@ -312,6 +322,7 @@ static int bench_launch(void) {
         printf("  found again and run   %7.0f ns\n", median(ours, ROUNDS));
         printf("  bare driver call      %7.0f ns\n", median(bare, ROUNDS));
         gate("difference, ns", median(extra, ROUNDS), 0, 300);
+        gate("difference where no context is current, ns", median(push_extra, ROUNDS), 0, 300);
     }
     ptx_module_free(m);
     ptxcu_close(cu);

@@ -3,6 +3,8 @@
 # nvcc is on the PATH.
 nvcc=$(command -v nvcc) || { echo "no nvcc on the PATH" >&2; exit 1; }
 include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
-${CC:-cc} -std=gnu11 -Wall -Wextra -O2 -fPIC -shared -pthread -I"$include" tests/cudart/cudart.c \
-    -o "$1/libcudart.so.13" -Wl,-soname,libcudart.so.13 -Wl,--default-symver -L"$1" -l:libptxsim.so \
-    -Wl,-rpath,'$ORIGIN'
+flags="-std=gnu11 -Wall -Wextra -Wno-deprecated-declarations -O2 -fPIC -I$include"
+objects="$1/cudart_per_thread.o"
+${CC:-cc} $flags -DPER_THREAD -c tests/cudart/streamed.c -o "$1/cudart_per_thread.o" || exit 1
+${CC:-cc} $flags -shared -pthread tests/cudart/*.c $objects -o "$1/libcudart.so.13" \
+    -Wl,-soname,libcudart.so.13 -Wl,--default-symver -L"$1" -l:libptxsim.so -Wl,-rpath,'$ORIGIN'

@@ -1,4 +1,4 @@
-// program.cu - a whole program for the CUDA runtime: test_sim_runtime.c has nvcc compile it, and runs it.
+// program.cu - a whole program for the CUDA runtime: tests/driver/runtime.c has nvcc compile it, and runs it.
 #include <cstdio>
 #include <cuda/atomic>
 

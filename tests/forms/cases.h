@@ -1,5 +1,5 @@
-/* cases.h - a form with its evaluator, and the values it is tried on: shared by test_sim_forms.c, which
- * writes the text of a form itself, and test_run_forms.c, which has the builder write it. */
+/* cases.h - a form with its evaluator, and the values it is tried on: shared by tests/driver/forms.c, which
+ * writes the text of a form itself, and tests/builder/forms_run.c, which has the builder write it. */
 #ifndef CASES_H
 #define CASES_H
 #include "exact.h"

@@ -1,4 +1,4 @@
-/* convert.h - the forms of cvt in test_sim_forms.c. */
+/* convert.h - the forms of cvt in tests/driver/forms.c. */
 
 static const struct {
     const char *name;

@@ -1,4 +1,4 @@
-/* float.h - the floating-point forms of test_sim_forms.c. */
+/* float.h - the floating-point forms of tests/driver/forms.c. */
 
 enum { O_ADD, O_SUB, O_MUL, O_FMA, O_DIV, O_RCP, O_SQRT, O_MIN, O_MAX, O_ABS, O_NEG };
 

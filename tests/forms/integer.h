@@ -1,4 +1,4 @@
-/* integer.h - the integer, logic, selection, memory and video forms of test_sim_forms.c, in 128 bits. */
+/* integer.h - the integer, logic, selection, memory and video forms of tests/driver/forms.c, in 128 bits. */
 
 static uint64_t mask_of(int bits) { return bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1; }
 
@@ -943,7 +943,8 @@ static const char *const same_value[] = {
     "mov.b32 D, A",
     "prefetch.global.L1 [P]; prefetch.global.L2 [P]; prefetch.L2 [P]; prefetchu.L1 [P]; mov.b32 D, A",
     "prefetch.global.L2::evict_last [P]; prefetch.global.L2::evict_normal [P]; mov.b32 D, A",
-    "applypriority.global.L2::evict_normal [%out], 128; mov.b32 D, A",
+    "ld.param.b64 l0, [out]; and.b64 l0, l0, -128; applypriority.global.L2::evict_normal [l0], 128; "
+    "mov.b32 D, A",
     "pmevent 3; pmevent.mask 3; mov.b32 D, A",
     "nanosleep.u32 1; mov.b32 D, A",
     "ld.param.b64 l0, [out]; sub.u64 l0, l0, l0; cvt.u32.u64 t0, l0; or.b32 D, A, t0"

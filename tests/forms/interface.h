@@ -1,4 +1,4 @@
-/* interface.h - of test_run_forms.c: what is no single value, run through the builder's interface. */
+/* interface.h - of tests/builder/forms_run.c: what is no single value, run through the builder's interface. */
 #ifndef INTERFACE_H
 #define INTERFACE_H
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* wmma.h - of test_run_forms.c: wmma in every shape, type and layout, made by the builder and run. The way
+/* wmma.h - of tests/builder/forms_run.c: wmma in every shape, type and layout, made by the builder and run. The way
  * from memory to memory is what counts, so nothing here knows how a fragment lies in registers. */
 #ifndef WMMA_H
 #define WMMA_H

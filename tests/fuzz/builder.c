@@ -2,7 +2,7 @@
  * choices that are wrong on purpose included. Whatever they say, the builder ends in a located error or in
  * text that the CPU driver, whose sources are linked in, loads, and whose results are the interpreter's.
  * Built again behind a reset it is the same text, printed into a buffer that is too short it stays inside,
- * and advice, pressure and places cost no crash. `make fuzz` runs it. */
+ * and pressure and places cost no crash. `make fuzz` runs it. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen.h"
@@ -82,7 +82,6 @@ static void renew(void) {
 static void ask(const char *text, size_t length) {
     static char buffer[1 << 16], logged[512], explained[2048];
     ptx_place place;
-    ptx_advice advice;
     ptx_pressure_info pressure;
     size_t room = length / 2 < sizeof buffer ? length / 2 : sizeof buffer;
     if (ptx_print(module, buffer, room) != length) abort();
@@ -91,9 +90,6 @@ static void ask(const char *text, size_t length) {
     snprintf(logged, sizeof logged, "ptxas k.ptx, line %u; error: x\nline 99999999999; line ",
              (unsigned)(length % 97));
     ptx_explain(module, logged, explained, sizeof explained);
-    uint32_t n = ptx_advise(module);
-    for (uint32_t i = 0; i < n; i++)
-        if (!ptx_advice_get(module, i, &advice) || !strstr(advice.message, ": advice: ")) abort();
     for (uint32_t i = 0; i < 3; i++) ptx_pressure(module, i, &pressure);
     ptx_pressure(module, 99, &pressure);
 }

@@ -1,6 +1,6 @@
 // C = A B^T of f16 matrices on sm_90a by warp specialisation: one warpgroup fetches by TMA into a ring of
 // stages, others multiply by wgmma. Four schedules; a kernel's WRONG is its mistake, 0 none: what the CPU
-// driver has to find says tests/test_sim_nvcc.c.
+// driver has to find says tests/driver/nvcc.c.
 #include <cuda.h>
 #include <cuda_fp16.h>
 #include <stdint.h>

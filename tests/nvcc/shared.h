@@ -1,5 +1,5 @@
 /* shared.h - what a kernel computes for one element, as code that nvcc compiles for the device and the
- * host's compiler for the reference of tests/test_sim_nvcc.c. */
+ * host's compiler for the reference of tests/driver/nvcc.c. */
 #ifndef NVCC_SHARED_H
 #define NVCC_SHARED_H
 #include <stdint.h>

@@ -33,12 +33,13 @@ static inline double ref_norm(const double *x, uint32_t n, uint32_t i, int layer
 
 /* -- softmax: out gets the whole row; with relative bounds --
    An exponent in base 2 is a = x s log2 e, rounded twice (constant, product), the difference once more: off
-   by u (2 |a| + 2 |top| + |a - top|); times ln 2, and ex2's own 2^-22. A long row rescales its sum once a
-   pass. */
+   by u (2 |a| + 2 |top| + |a - top|); with |s| log2 e above 1 the difference comes first, and is off by
+   3 u |a - top|. Times ln 2, and ex2's own 2^-22. A long row rescales its sum once a pass. */
 static inline void ref_softmax(const double *x, uint32_t n, double scale, uint32_t chain, uint32_t passes,
                                double *out, double *bound) {
     const double u = 0x1p-24;
     double top = -INFINITY, sum = 0, worst = 0;
+    int late = fabs(scale) * 1.4426950408889634 > 1;
     uint32_t j;
     for (j = 0; j < n; j++)
         if (x[j] * scale > top) top = x[j] * scale;
@@ -46,7 +47,7 @@ static inline void ref_softmax(const double *x, uint32_t n, double scale, uint32
         double a = x[j] * scale;
         out[j] = exp(a - top);
         sum += out[j];
-        bound[j] = u * (2 * fabs(a) + 2 * fabs(top) + fabs(a - top)) + 4 * u;
+        bound[j] = u * (late ? 3 * fabs(a - top) : 2 * fabs(a) + 2 * fabs(top) + fabs(a - top)) + 4 * u;
         if (out[j] > 1e-9 && bound[j] > worst) worst = bound[j];
     }
     for (j = 0; j < n; j++) {

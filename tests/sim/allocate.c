@@ -57,6 +57,12 @@ static int release(sim_context *c, sim_allocation *a)
     return code ? code : sim_synchronise(c);
 }
 
+sim_allocation *sim_memory_of_call(uint64_t address)
+{
+    sim_allocation *a = sim_memory_at(address);
+    return a && a->base == address && (a->of_graph ? a->graph_live : !a->freed) ? a : NULL;
+}
+
 static int not_there(uint64_t address, const char *what)
 {
     const sim_allocation *a = sim_memory_at(address);
@@ -80,9 +86,10 @@ SIM_API cuMemFree_v2(uint64_t address)
     USABLE();
     if (!address) return leave(CU_OK);
     ALLOWED();
-    sim_allocation *a = sim_memory_find(address);
-    if (!a || a->base != address || a->freed_later || !(a->kind == MEM_DEVICE || a->managed))
+    sim_allocation *a = sim_memory_of_call(address);
+    if (!a || a->freed_later || !(a->kind == MEM_DEVICE || (a->managed && !a->label)))
         return leave(not_there(address, "memory"));
+    a->graph_live = false;
     return leave(release(c, a));
 }
 
@@ -336,12 +343,17 @@ static int alloc_async(sim_context *c, uint64_t *out, size_t size, sim_pool *poo
     sim_stream *s = sim_stream_of(c, stream);
     if (!s) return CU_INVALID_HANDLE;
     if (!out || !size) return CU_INVALID_VALUE;
-    if (sim_is_capturing(s)) return CU_NOT_SUPPORTED;
-    if (!pool) return CU_OUT_OF_MEMORY;
     sim_allocation *a;
-    sim_work *w = sim_work_new(W_EMPTY, 0);
-    if (!w) return CU_OUT_OF_MEMORY;
-    int code = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
+    sim_work *w;
+    int code;
+    if (sim_is_capturing(s)) {
+        if ((code = sim_graph_alloc(c, size, &w)) != 0) return code;
+        *out = w->u.release.address;
+        return sim_submit(s, w);
+    }
+    if (!pool) return CU_OUT_OF_MEMORY;
+    if (!(w = sim_work_new(W_EMPTY, 0))) return CU_OUT_OF_MEMORY;
+    code = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
     if (code) { sim_work_free(w); return code; }
     made(a)->pool = pool;
     pool->used += size;
@@ -368,13 +380,16 @@ SIM_API cuMemFreeAsync(uint64_t address, void *stream)
     sim_stream *s = sim_stream_of(c, stream);
     if (!s) return leave(CU_INVALID_HANDLE);
     if (!address) return leave(CU_OK);
-    if (sim_is_capturing(s)) return leave(CU_NOT_SUPPORTED);
-    sim_allocation *a = sim_memory_find(address);
-    if (!a || a->base != address || a->kind != MEM_DEVICE || a->freed_later)
-        return leave(not_there(address, "memory"));
-    sim_work *w = sim_work_new(W_FREE, 0);
-    if (!w) return leave(CU_OUT_OF_MEMORY);
+    sim_work *w;
+    if (sim_is_capturing(s)) {
+        int code = sim_graph_free(address, &w);
+        return leave(code ? code : sim_submit(s, w));
+    }
+    sim_allocation *a = sim_memory_of_call(address);
+    if (!a || a->kind != MEM_DEVICE || a->freed_later) return leave(not_there(address, "memory"));
+    if (!(w = sim_work_new(W_FREE, 0))) return leave(CU_OUT_OF_MEMORY);
     a->freed_later = true;
+    a->graph_live = false;
     w->u.release.address = address;
     return leave(sim_submit(s, w));
 }
@@ -488,6 +503,59 @@ SIM_API cuMemPoolGetAccess(int *flags, void *pool, const location *where)
     if (!flags || !where) return leave(CU_INVALID_VALUE);
     *flags = where->type == 1 && !where->id ? 3 : 0;
     return leave(CU_OK);
+}
+
+/* --- memory of graphs: its address is there with the node, the memory from launch to free --------- */
+
+int sim_graph_alloc(sim_context *c, uint64_t size, sim_work **out)
+{
+    sim_allocation *a;
+    if (!size) return CU_INVALID_VALUE;
+    sim_work *w = sim_work_new(W_ALLOC, 0);
+    if (!w) return CU_OUT_OF_MEMORY;
+    int code = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
+    if (code) { sim_work_free(w); return code; }
+    sim_memory_of_graph(made(a));
+    w->u.release.address = a->base;
+    *out = w;
+    return CU_OK;
+}
+
+int sim_graph_free(uint64_t address, sim_work **out)
+{
+    const sim_allocation *a = sim_memory_at(address);
+    if (!a || !a->of_graph || a->base != address) return CU_INVALID_VALUE;
+    if (!(*out = sim_work_new(W_FREE, 0))) return CU_OUT_OF_MEMORY;
+    (*out)->u.release.address = address;
+    return CU_OK;
+}
+
+SIM_API cuDeviceGraphMemTrim(int device)
+{
+    ENTER(cuDeviceGraphMemTrim);
+    if (device) return leave(CU_INVALID_DEVICE);
+    sim_graph_memory_reset(2);
+    return leave(CU_OK);
+}
+
+static int graph_memory(int device, int attribute, const void *value)
+{ return device ? CU_INVALID_DEVICE : !value || attribute < 0 || attribute > 3 ? CU_INVALID_VALUE : CU_OK; }
+
+SIM_API cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)
+{
+    ENTER(cuDeviceGetGraphMemAttribute);
+    int code = graph_memory(device, attribute, value);
+    if (!code) *value = sim_graph_memory(attribute);
+    return leave(code);
+}
+
+SIM_API cuDeviceSetGraphMemAttribute(int device, int attribute, const uint64_t *value)
+{
+    ENTER(cuDeviceSetGraphMemAttribute);
+    int code = graph_memory(device, attribute, value);
+    if (!code && (!(attribute & 1) || *value)) code = CU_INVALID_VALUE;      /* the most, and to 0 */
+    if (!code) sim_graph_memory_reset(attribute);
+    return leave(code);
 }
 
 /* --- what a pointer is ------------------------------------------------------------------------ */

@@ -13,7 +13,7 @@
 
 static sim_allocation **device_list, **host_list;             /* sorted by base */
 static uint32_t device_count, device_capacity, host_count, host_capacity;
-static uint64_t next_address = FIRST_ADDRESS, used, serial;
+static uint64_t next_address = FIRST_ADDRESS, used, serial, graph_memory[4];
 
 static void *map(size_t bytes)
 {
@@ -101,7 +101,60 @@ static void unmap(sim_allocation *a)
     free(atomic_exchange(&a->races, NULL));
     a->host = a->shadow = NULL;
     if (!a->freed && a->kind != MEM_HOST) used -= a->size;
+    if (!a->freed && a->of_graph) graph_memory[0] -= a->size;
     a->freed = true;
+}
+
+/* --- memory of graphs: it keeps its address, and comes and goes with each launch ----------------- */
+
+uint64_t sim_graph_memory(int attribute) { return graph_memory[attribute]; }
+
+/* 0 and 2 are trimmed, 1 and 3, the most there was, begin again. */
+void sim_graph_memory_reset(int attribute) { graph_memory[attribute] = graph_memory[attribute & 1 ? attribute - 1 : 0]; }
+
+static void count_graph_memory(void)
+{
+    if (graph_memory[0] > graph_memory[1]) graph_memory[1] = graph_memory[0];
+    if (graph_memory[0] > graph_memory[2]) graph_memory[2] = graph_memory[0];
+    if (graph_memory[2] > graph_memory[3]) graph_memory[3] = graph_memory[2];
+}
+
+static void empty(sim_allocation *a)
+{
+    (void)madvise(a->host, a->host_mapped, MADV_DONTNEED);
+    (void)madvise(a->shadow, a->shadow_mapped, MADV_DONTNEED);
+}
+
+void sim_memory_sleep(sim_allocation *a)
+{
+    if (a->freed) return;
+    sim_order_freed(a);
+    free(atomic_exchange(&a->races, NULL));
+    empty(a);
+    a->freed = true;
+    used -= a->size;
+    graph_memory[0] -= a->size;
+}
+
+void sim_memory_of_graph(sim_allocation *a)
+{
+    a->of_graph = a->freed = true;
+    used -= a->size;
+}
+
+void sim_memory_wake(sim_allocation *a)
+{
+    if (!a->freed) { empty(a); return; }
+    a->freed = false;
+    used += a->size;
+    graph_memory[0] += a->size;
+    count_graph_memory();
+}
+
+static void free_record(sim_allocation *a)
+{
+    if (a->label && *a->label) free((char *)(uintptr_t)a->label);
+    free(a);
 }
 
 int sim_memory_free(uint64_t base, int kind)
@@ -110,7 +163,7 @@ int sim_memory_free(uint64_t base, int kind)
         for (uint32_t k = 0; k < host_count; k++) {
             if (host_list[k]->base != base) continue;
             unmap(host_list[k]);
-            free(host_list[k]);
+            free_record(host_list[k]);
             memmove(&host_list[k], &host_list[k + 1], (--host_count - k) * sizeof *host_list);
             return 0;
         }
@@ -127,7 +180,7 @@ void sim_memory_free_context(sim_context *c)
 {
     sim_heap_release(c);
     for (uint32_t k = 0; k < device_count; k++)
-        if (device_list[k]->context == c && !device_list[k]->freed) unmap(device_list[k]);
+        if (device_list[k]->context == c && device_list[k]->host) unmap(device_list[k]);
     for (uint32_t k = 0; k < host_count;) {
         if (host_list[k]->context == c) (void)sim_memory_free(host_list[k]->base, MEM_HOST);
         else k++;
@@ -214,11 +267,10 @@ uint64_t sim_memory_used(void) { return used; }
 void sim_memory_release_all(void)
 {
     for (uint32_t k = 0; k < device_count; k++) {
-        if (!device_list[k]->freed) unmap(device_list[k]);
-        if (device_list[k]->label && *device_list[k]->label) free((char *)(uintptr_t)device_list[k]->label);
-        free(device_list[k]);
+        if (device_list[k]->host) unmap(device_list[k]);
+        free_record(device_list[k]);
     }
-    for (uint32_t k = 0; k < host_count; k++) { unmap(host_list[k]); free(host_list[k]); }
+    for (uint32_t k = 0; k < host_count; k++) { unmap(host_list[k]); free_record(host_list[k]); }
     free(device_list);
     free(host_list);
     device_list = host_list = NULL;

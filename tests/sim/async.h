@@ -12,8 +12,11 @@
 SIM_PRIVATE_BEGIN
 
 enum { SIM_MAX_CLUSTER = 16, SIM_MAX_BOX_RANK = 5 };
-#define SIM_RANK_SHIFT 24              /* shared::cluster addresses: rank + 1 above this bit, 0: own block */
+/* shared::cluster addresses: SIM_RANK_FIRST + rank from this bit on, 0: the own block. The gap between the two
+ * makes an address that ran past the own block's window one of no block. */
+#define SIM_RANK_SHIFT 24
 #define SIM_RANK_MASK  0xffffffu
+#define SIM_RANK_FIRST 0x80u
 
 struct sim_copy;
 
@@ -43,6 +46,10 @@ void sim_cluster_wake(sim_warp *w);
 bool sim_cluster_waits(sim_block *b);                         /* a path of the block is parked */
 void sim_cluster_exits(sim_warp *w);      /* lanes have exited: the barrier may now be complete */
 sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address);   /* NULL: no such block */
+static inline uint64_t sim_in_block(uint64_t address, uint32_t rank)  /* the same place in that block */
+{
+    return (address & ~((uint64_t)0xff << SIM_RANK_SHIFT)) | (uint64_t)(SIM_RANK_FIRST + rank) << SIM_RANK_SHIFT;
+}
 
 void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t mask);

@@ -1,88 +1,232 @@
 /* barriers.c - what is wrong at block barriers: counts, kinds, threads that go around them, who waits where;
  * and spinning that can never end.
  *
- * A warp that exits no longer counts, so `if (tid >= n) return;` before a barrier is legal and silent. What
- * is told (`barrier-exit`) is a warp that never came to the barrier although it executed code that the others
- * execute after it: code that only follows the barrier, other than leaving the kernel. */
+ * A thread that exits no longer counts, so `if (tid >= n) return;` before a barrier is legal and silent. What
+ * is told is a warp (`barrier-exit`), or a lane of a warp that executes an aligned barrier
+ * (`barrier-divergence`), that went around the barrier: it exited, and executed code that lies behind the
+ * barrier (what can follow it and cannot lead to it), more than the way out of the kernel. Such code is marked
+ * once for each kernel, at the places where a thread comes into it; who comes there is noted by barrier and
+ * warp. */
 #include "race.h"
 
-/* --- which barriers can be gone around, once for each kernel ---------------------------------- */
+/* --- what lies behind a barrier, once for each kernel ------------------------------------------ */
 
-enum { FROM_START = 1, FROM_BARRIER = 2, TO_BARRIER = 4 };
 enum { MOST_STEPS = 1 << 24 };
+enum { FROM_START = 1, FROM_BARRIER = 2, TO_BARRIER = 4 };
 
-/* The instructions that may follow pc. */
-static uint32_t followers(const sim_kernel *k, uint32_t pc, uint32_t out[2])
+struct sim_behind { uint32_t code, site; };    /* a thread that executes `code` is behind that barrier */
+
+/* For each instruction those that may follow it: next[first[pc]] up to next[first[pc + 1]]. */
+typedef struct flow_graph { uint32_t *first, *next; } flow_graph;
+
+static bool aligned_barrier(const sim_ins *i)
+{
+    return i->x & X_ALIGNED && (i->flow == F_BARRIER || i->flow == F_ARRIVE || i->flow == F_WAIT);
+}
+
+static const sim_routine *routine_of(const sim_kernel *k, uint32_t pc)
+{
+    const sim_routine *best = NULL;
+    for (uint32_t r = 0; r < k->routine_count; r++)
+        if (k->routines[r].pc <= pc && (!best || k->routines[r].pc > best->pc)) best = &k->routines[r];
+    return best;
+}
+
+/* Writes at most code_count + 2 followers of pc to out. A return leads to behind each call of its function. */
+static uint32_t followers(const sim_kernel *k, uint32_t pc, uint32_t *out)
 {
     const sim_ins *i = &k->code[pc];
     uint32_t n = 0;
-    bool jumps = i->flow == F_BRANCH || i->flow == F_INDEXED;
+    bool jumps = i->flow == F_BRANCH || i->flow == F_INDEXED || (i->flow == F_CALL && !i->op);
     if (jumps && i->imm >= 0 && (uint64_t)i->imm < k->code_count) out[n++] = (uint32_t)i->imm;
-    bool ends = i->flow == F_BRANCH || i->flow == F_EXIT || i->flow == F_RETURN;
+    if (i->flow == F_RETURN) {
+        const sim_routine *r = routine_of(k, pc);
+        for (uint32_t c = 0; r && c + 1 < k->code_count; c++)
+            if (k->code[c].flow == F_CALL && (k->code[c].op || k->code[c].imm == r->pc)) out[n++] = c + 1;
+    }
+    bool ends = i->flow == F_BRANCH || i->flow == F_EXIT || i->flow == F_RETURN || i->flow == F_TRAP;
     if ((!ends || i->guard) && pc + 1 < k->code_count) out[n++] = pc + 1;
     return n;
 }
 
-static void flood(const sim_kernel *k, uint32_t start, uint32_t around, uint8_t bit, uint8_t *seen,
-                  uint32_t *stack)
+static bool make_graph(const sim_kernel *k, flow_graph *g, bool backwards)
 {
-    uint32_t depth = 0, next[2];
-    if (start >= k->code_count) return;
+    uint32_t *out = malloc((k->code_count + 2u) * sizeof *out), edges = 0;
+    g->first = calloc(k->code_count + 2u, sizeof *g->first);
+    g->next = NULL;
+    for (int pass = 0; pass < 2 && out && g->first; pass++) {
+        for (uint32_t pc = 0; pc < k->code_count; pc++) {
+            uint32_t n = followers(k, pc, out);
+            for (uint32_t e = 0; e < n; e++) {
+                uint32_t from = backwards ? out[e] : pc, to = backwards ? pc : out[e];
+                if (!pass) { g->first[from + 2]++; edges++; }
+                else g->next[g->first[from + 1]++] = to;
+            }
+        }
+        if (pass) break;
+        for (uint32_t pc = 0; pc < k->code_count; pc++) g->first[pc + 2] += g->first[pc + 1];
+        if (!(g->next = malloc((edges + 1u) * sizeof *g->next))) break;
+    }
+    free(out);
+    return g->next != NULL;
+}
+
+static void flood(const sim_kernel *k, const flow_graph *g, uint32_t start, uint32_t around, uint8_t bit,
+                  uint8_t *seen, uint32_t *stack)
+{
+    uint32_t depth = 0;
     stack[depth++] = start;
     seen[start] |= bit;
     while (depth) {
-        uint32_t pc = stack[--depth], n;
+        uint32_t pc = stack[--depth];
         if (pc == around && !k->code[pc].guard) continue;
-        n = followers(k, pc, next);
-        while (n--) if (!(seen[next[n]] & bit)) { seen[next[n]] |= bit; stack[depth++] = next[n]; }
-    }
-}
-
-static bool can_be_missed(const sim_kernel *k, uint32_t barrier, uint8_t *seen, uint32_t *stack)
-{
-    uint32_t next[2];
-    memset(seen, 0, k->code_count);
-    flood(k, k->entry, barrier, FROM_START, seen, stack);
-    flood(k, barrier + 1, UINT32_MAX, FROM_BARRIER, seen, stack);
-    seen[barrier] |= TO_BARRIER;
-    for (bool more = true; more;) {
-        more = false;
-        for (uint32_t pc = k->code_count; pc-- > 0;) {
-            if (seen[pc] & TO_BARRIER) continue;
-            for (uint32_t n = followers(k, pc, next); n--;)
-                if (seen[next[n]] & TO_BARRIER) { seen[pc] |= TO_BARRIER; more = true; break; }
+        for (uint32_t e = g->first[pc]; e < g->first[pc + 1]; e++) {
+            uint32_t to = g->next[e];
+            if (!(seen[to] & bit)) { seen[to] |= bit; stack[depth++] = to; }
         }
     }
-    for (uint32_t pc = 0; pc < k->code_count; pc++)
-        if (seen[pc] == (FROM_START | FROM_BARRIER) && k->code[pc].last && k->code[pc].flow != F_EXIT
-            && k->code[pc].flow != F_BRANCH && k->code[pc].cls != C_MOVE)
-            return true;
-    return false;
 }
 
-/* Leaves in i->type the barrier's number and in i->width whether it can be gone around. */
+static bool does_something(const sim_ins *i)
+{
+    return i->last && i->flow != F_EXIT && i->flow != F_BRANCH && i->flow != F_RETURN && i->cls != C_MOVE;
+}
+
+/* Marks where threads come into the code behind a barrier, if they can without it, or leave a loop with it. */
+static bool mark_behind(sim_kernel *k, const flow_graph *g, const flow_graph *back, uint32_t site, uint8_t *seen,
+                        uint32_t *stack, uint32_t *capacity)
+{
+    uint32_t pc = k->barrier_sites[site];
+    memset(seen, 0, k->code_count);
+    flood(k, g, k->entry, pc, FROM_START, seen, stack);
+    if (pc + 1 < k->code_count) flood(k, g, pc + 1, UINT32_MAX, FROM_BARRIER, seen, stack);
+    bool loop = seen[pc] & FROM_BARRIER, known = false;
+    flood(k, back, pc, UINT32_MAX, TO_BARRIER, seen, stack);
+    for (uint32_t c = 0; c < k->code_count; c++) {
+        bool behind = seen[c] & FROM_BARRIER && !(seen[c] & TO_BARRIER) && (loop || seen[c] & FROM_START);
+        bool straight = c && back->first[c + 1] - back->first[c] == 1 && back->next[back->first[c]] == c - 1;
+        if (!behind || !straight) known = false;              /* has what leads here told already? */
+        if (!behind || known || !does_something(&k->code[c])) continue;
+        known = true;
+        if (k->behind_count == *capacity) {
+            uint32_t wanted = *capacity ? *capacity * 2 : 16;
+            struct sim_behind *grown = realloc(k->behind, wanted * sizeof *grown);
+            if (!grown) return false;
+            k->behind = grown;
+            *capacity = wanted;
+        }
+        k->behind[k->behind_count++] = (struct sim_behind){ c, site };
+    }
+    return true;
+}
+
+static int by_code(const void *a, const void *b)
+{
+    const struct sim_behind *x = a, *y = b;
+    if (x->code != y->code) return x->code < y->code ? -1 : 1;
+    return x->site < y->site ? -1 : x->site > y->site;
+}
+
+/* Leaves in i->type the number of a block's barrier. */
 void sim_barriers_prepare(sim_kernel *k)
 {
-    uint32_t count = 0;
-    uint8_t *seen = malloc(k->code_count + 1);
-    uint32_t *stack = malloc((k->code_count + 1) * sizeof *stack);
-    for (uint32_t pc = 0; pc < k->code_count && seen && stack; pc++) {
-        sim_ins *i = &k->code[pc];
-        if (i->flow != F_BARRIER) continue;
-        i->type = count++ & 63;
-        if ((uint64_t)count * k->code_count > MOST_STEPS) break;
-        i->width = !i->count && can_be_missed(k, pc, seen, stack);
+    uint32_t count = 0, sites = 0, capacity = 0, returns = 0;
+    for (uint32_t pc = 0; pc < k->code_count; pc++) {
+        returns += k->code[pc].flow == F_RETURN;
+        if (k->code[pc].flow == F_BARRIER) k->code[pc].type = count++ & 63;
+        sites += aligned_barrier(&k->code[pc]);
     }
+    if (!sites || (uint64_t)returns * k->code_count > MOST_STEPS) return;
+    flow_graph g = { NULL, NULL }, back = { NULL, NULL };
+    uint8_t *seen = malloc(k->code_count + 1u);
+    uint32_t *stack = malloc((k->code_count + 1u) * sizeof *stack);
+    k->barrier_sites = malloc(sites * sizeof *k->barrier_sites);
+    bool good = seen && stack && k->barrier_sites && make_graph(k, &g, false) && make_graph(k, &back, true);
+    for (uint32_t pc = 0; pc < k->code_count && good; pc++) {
+        if (!aligned_barrier(&k->code[pc])) continue;
+        if ((uint64_t)(k->barrier_site_count + 1) * k->code_count > MOST_STEPS) break;
+        k->barrier_sites[k->barrier_site_count++] = pc;
+        good = mark_behind(k, &g, &back, k->barrier_site_count - 1, seen, stack, &capacity);
+    }
+    if (k->behind_count) qsort(k->behind, k->behind_count, sizeof *k->behind, by_code);
+    for (uint32_t n = k->behind_count; n-- > 0;) {
+        k->code[k->behind[n].code].behind = n + 1;
+        k->code[k->behind[n].code].watch |= SIM_WATCH_BEHIND;
+    }
+    if (!k->behind_count) k->barrier_site_count = 0;
+    free(g.first); free(g.next); free(back.first); free(back.next);
     free(seen);
     free(stack);
 }
 
+/* Lanes come to code that lies behind barriers. */
+void sim_come_behind(sim_warp *w, const sim_ins *i, uint32_t lanes)
+{
+    const sim_kernel *k = w->kernel;
+    uint32_t code = (uint32_t)(i - k->code);
+    for (uint32_t n = i->behind - 1; n < k->behind_count && k->behind[n].code == code; n++)
+        w->block->behind[(size_t)k->behind[n].site * w->block->warp_count + w->index] |= lanes;
+}
+
+/* By warp: which lanes came behind this barrier; NULL: none can. */
+static uint32_t *who_is_behind(const sim_block *b, const sim_ins *barrier)
+{
+    const sim_kernel *k = b->launch->kernel;
+    uint32_t code = (uint32_t)(barrier - k->code), low = 0, high = k->barrier_site_count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (k->barrier_sites[mid] < code) low = mid + 1; else high = mid;
+    }
+    return low < k->barrier_site_count && k->barrier_sites[low] == code ? b->behind + (size_t)low * b->warp_count
+                                                                      : NULL;
+}
+
+/* Lanes of a warp that went around this barrier and exited. Those that just returned may be absent. */
+uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
+{
+    uint32_t *behind = who_is_behind(w->block, barrier), around = behind ? behind[w->index] & ~w->live : 0;
+    if (around) behind[w->index] &= ~around;                  /* told once */
+    return around;
+}
+
 /* --- arriving and leaving --------------------------------------------------------------------- */
+
+/* How a barrier was used last, and by a thread that took part. */
+struct sim_barrier_use { const sim_ins *ins; uint32_t expected; sim_record record; };
+
+void sim_barriers_begin(sim_block *b) { if (b->uses) memset(b->uses, 0, 16 * sizeof *b->uses); }
+
+static void keep_use(sim_block *b, uint32_t id, uint32_t all)
+{
+    const sim_barrier *s = &b->barriers[id];
+    if (!b->launch->races || (!b->uses && !(b->uses = calloc(16, sizeof *b->uses)))) return;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        if (!b->barrier_masks[id * b->warp_count + n]) continue;
+        b->uses[id] = (struct sim_barrier_use){ s->first, s->expected ? s->expected : all,
+            { .block = b->race->index, .ins = s->first, .era = b->race->w[n].era, .warp = (uint8_t)n } };
+        return;
+    }
+}
+
+/* A use for another number of threads has ended, and nothing orders this one behind it: they may overlap. */
+static void check_use(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t lane, uint32_t expected)
+{
+    const sim_block *b = w->block;
+    const struct sim_barrier_use *last = b->uses ? &b->uses[id] : NULL;
+    char place[SIM_LINE_TEXT];
+    if (!last || !last->ins || last->expected == expected || !w->launch->races) return;
+    for (uint32_t l = 0; l < SIM_LANES; l++)
+        if (sim_order_known(b->race, w->index, lane, &last->record, l)) return;
+    sim_report_at(w, i, "barrier-count", lane,
+                  "barrier %u waits for %u threads here and for %u at %s, and nothing orders the two", id, expected,
+                  last->expected, sim_line_text(w->kernel->module, last->ins->line, place));
+}
 
 void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t mask)
 {
     sim_block *b = w->block;
     sim_barrier *s = &b->barriers[id];
+    char place[SIM_LINE_TEXT];
     uint32_t lane = sim_lowest(mask), all = b->warp_count * SIM_LANES;
     uint32_t expected = i->count ? sim_slot(w, i->b)[lane] : 0;
     if (i->flow == F_BARRIER) w->passed |= UINT64_C(1) << i->type;
@@ -93,20 +237,25 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
     else if (i->count && (!expected || expected > all))
         sim_report_at(w, i, "barrier-count", lane, "the count is %u, but the block has %u threads", expected,
                       w->launch->threads);
-    if (!s->first) { s->first = i; return; }
+    if (!s->first) {
+        check_use(w, i, id, lane, expected ? expected : all);
+        s->first = i;
+        return;
+    }
     if ((expected ? expected : all) != (s->expected ? s->expected : all))
         sim_report_at(w, i, "barrier-count", lane,
-                      "barrier %u waits for %u threads here and for %u since line %u", id,
-                      expected ? expected : all, s->expected ? s->expected : all, s->first->line);
+                      "barrier %u waits for %u threads here and for %u since %s", id,
+                      expected ? expected : all, s->expected ? s->expected : all,
+                      sim_line_text(w->kernel->module, s->first->line, place));
     if (i != s->first && sim_option.barrier_places && i->x & s->first->x & X_ALIGNED && !i->count
         && !s->first->count && i->flow == F_BARRIER && i->op == s->first->op)
         sim_report_at(w, i, "barrier-place", lane,
-                      "barrier %u of all threads is reached here, and by other warps at line %u", id,
-                      s->first->line);
+                      "barrier %u of all threads is reached here, and by other warps at %s", id,
+                      sim_line_text(w->kernel->module, s->first->line, place));
     if ((i->op != 0) != (s->first->op != 0))
         sim_report_at(w, i, "barrier-mix", lane,
-                      "barrier %u is met with .red on one side and without it at line %u", id,
-                      s->first->line);
+                      "barrier %u is met with .red on one side and without it at %s", id,
+                      sim_line_text(w->kernel->module, s->first->line, place));
     if (b->barrier_masks[id * b->warp_count + w->index] & mask)
         sim_report_at(w, i, "barrier-count", lane,
                       "the thread arrives at barrier %u again before it is complete", id);
@@ -116,12 +265,14 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
 void sim_barrier_complete(sim_block *b, uint32_t id)
 {
     const sim_ins *i = b->barriers[id].first;
-    if (!i || !i->width || !sim_option.barriers) return;
+    const uint32_t *behind = i && sim_option.barriers ? who_is_behind(b, i) : NULL;
+    if (i && sim_option.barriers) keep_use(b, id, b->warp_count * SIM_LANES);
+    if (!behind || i->count) return;
     sim_warp *here = NULL;
     uint32_t missed = 0, which = 0;
     for (uint32_t n = 0; n < b->warp_count; n++) {
         if (b->warps[n].live) { if (!here) here = &b->warps[n]; continue; }
-        if (b->warps[n].passed >> i->type & 1) continue;
+        if (!behind[n] || b->warps[n].passed >> i->type & 1) continue;
         if (!missed++) which = n;
     }
     if (missed && here)
@@ -156,9 +307,13 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
             if (at == n) { lines[n] = line; warps[n++] = 0; }
             warps[at]++;
         }
-    for (uint32_t k = 0; k < n && length + 40 < cap; k++)
-        length += (size_t)snprintf(out + length, cap - length, "%sline %u (%u warp%s)", k ? ", " : "",
-                                   lines[k], warps[k], warps[k] == 1 ? "" : "s");
+    for (uint32_t k = 0; k < n && length + 40 < cap; k++) {
+        char place[SIM_LINE_TEXT];
+        int more = snprintf(out + length, cap - length, "%s%s (%u warp%s)", k ? ", " : "",
+                            sim_line_text(b->launch->kernel->module, lines[k], place), warps[k],
+                            warps[k] == 1 ? "" : "s");
+        length = length + (size_t)more < cap ? length + (size_t)more : cap - 1;
+    }
 }
 
 /* --- spinning for ever ------------------------------------------------------------------------ */
@@ -262,69 +417,3 @@ bool sim_spins(sim_block *b)
     return true;
 }
 
-
-/* --- lanes that exit instead of coming ---------------------------------------------------------- */
-
-static bool is_target(const sim_kernel *k, uint32_t pc)
-{
-    for (uint32_t c = 0; c < k->code_count; c++)
-        if ((k->code[c].flow == F_BRANCH || k->code[c].flow == F_INDEXED) && (uint64_t)k->code[c].imm == pc)
-            return true;
-    return false;
-}
-
-/* Does the code that runs straight into this exit touch memory?  Where: *first. */
-static bool works(const sim_kernel *k, uint32_t exit, uint32_t *first)
-{
-    bool memory = false;
-    uint32_t pc = exit;
-    while (pc && !is_target(k, pc)) {
-        const sim_ins *i = &k->code[pc - 1];
-        if (i->flow != F_PLAIN && i->flow != F_MEMORY) break;
-        memory |= i->flow == F_MEMORY;
-        pc--;
-    }
-    *first = pc;
-    return memory;
-}
-
-static bool leads_to(const sim_kernel *k, uint32_t from, uint32_t to)
-{
-    uint8_t *seen = calloc(k->code_count, 1);
-    uint32_t *queue = malloc((k->code_count + 1u) * sizeof *queue), top = 0;
-    bool found = false;
-    if (seen && queue) queue[top++] = from;
-    while (top && !found) {
-        uint32_t pc = queue[--top];
-        while (pc < k->code_count && !seen[pc] && !found) {
-            const sim_ins *i = &k->code[pc];
-            bool ends = i->flow == F_EXIT || i->flow == F_TRAP || i->flow == F_RETURN || i->flow == F_BRANCH;
-            seen[pc] = 1;
-            found = pc == to;
-            if ((i->flow == F_BRANCH || i->flow == F_INDEXED) && (uint64_t)i->imm < k->code_count
-                && !seen[i->imm] && top < k->code_count)
-                queue[top++] = (uint32_t)i->imm;
-            if (ends && !i->guard) break;
-            pc++;
-        }
-    }
-    free(seen);
-    free(queue);
-    return found;
-}
-
-/* Lanes that exited, and did there what comes after this barrier. Those that just returned may be absent. */
-uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
-{
-    const sim_kernel *k = w->kernel;
-    uint32_t around = 0, left = w->left, at = (uint32_t)(barrier - k->code);
-    while (left) {
-        uint32_t exit = w->left_at[sim_lowest(left)], same = 0, first;
-        SIM_EACH_LANE(l, left) if (w->left_at[l] == exit) same |= 1u << l;
-        if (works(k, exit, &first) && leads_to(k, at, first)
-            && !leads_to(k, at + 1, at))                      /* in a loop they may have come earlier */
-            around |= same;
-        left &= ~same;
-    }
-    return around;
-}

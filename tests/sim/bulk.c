@@ -134,9 +134,10 @@ static bool overlaps(const uint8_t *a, uint64_t n, const uint8_t *b, uint64_t m)
 }
 
 static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x, bool write, bool source) {
+    char place[SIM_LINE_TEXT];
     sim_report_at(w, i, write ? "async-write" : "async-read", lane,
-                  "%s the %s of the copy at line %u, which nothing has waited for",
-                  write ? "writes" : "reads", source ? "source" : "destination", x->ins->line);
+                  "%s the %s of the copy at %s, which nothing has waited for", write ? "writes" : "reads",
+                  source ? "source" : "destination", sim_line_text(w->kernel->module, x->ins->line, place));
 }
 
 /* The quick question before sim_copy_touch: is any copy about these bytes at all? */
@@ -176,9 +177,25 @@ static void check_against_pending(const sim_copy *n) {
     }
 }
 
+/* The issuing thread is the one that accesses shared memory: it has to know of the accesses before. */
+static void check_order(const sim_copy *x) {
+    sim_warp *w = x->warp;
+    uint64_t at[SIM_LANES];
+    if (!w->launch->races || !x->bytes) return;
+    if (x->from && !x->read) {
+        at[x->lane] = x->from->shared_lo + x->src_offset;
+        sim_race_access(w, x->ins, 1u << x->lane, at, x->from, NULL, x->bytes, REC_ASYNC, false);
+    }
+    if (x->to) {
+        at[x->lane] = x->to->shared_lo + x->dst_offset;
+        sim_race_access(w, x->ins, 1u << x->lane, at, x->to, NULL, x->bytes, REC_WRITE | REC_ASYNC, false);
+    }
+}
+
 static void issue(sim_cluster *c, sim_copy *x) {
     sim_counts *counts = &x->warp->worker->counts;
     check_against_pending(x);
+    check_order(x);
     if (x->to && x->to->operands && x->bytes)
         sim_operands_write(x->warp, x->ins, x->lane, x->to, x->dst_offset, x->bytes);
     counts->c.async_copies++;
@@ -459,13 +476,12 @@ static bool shared_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t a
                         bool cluster, uint32_t bytes, side *out) {
     uint64_t at = generic ? address - SIM_SHARED_WINDOW : address;
     sim_block *b = at >> SIM_RANK_SHIFT && !cluster ? NULL : sim_cluster_peer(w->block, &at);
-    if (b && b->ended) b = NULL;
-    if (!b || at < b->shared_lo || at > b->shared_hi || b->shared_hi - at < bytes) {
-        bool missing = !(at >> SIM_RANK_SHIFT) || !cluster;
-        sim_report_at(w, i, b || missing ? "out-of-bounds" : "ended-block", lane,
+    bool ended = b && b->ended;
+    if (!b || ended || at < b->shared_lo || at > b->shared_hi || b->shared_hi - at < bytes) {
+        sim_report_at(w, i, ended ? "ended-block" : "out-of-bounds", lane,
                       "%u bytes at shared address 0x%llx: shared memory spans 0x%x..0x%x%s", bytes,
                       (unsigned long long)at, w->block->shared_lo, w->block->shared_hi,
-                      b || missing ? "" : "; no block of the cluster that still runs has it");
+                      ended ? "; this block of the cluster has ended" : "");
         sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
         return false;
     }
@@ -579,14 +595,19 @@ static bool to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
         sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
         return false;
     }
+    if (cast) {                        /* as given they have to be addresses of some block of the cluster */
+        side to, at;
+        if (!shared_side(w, i, lane, dst, generic, true, bytes, &to)
+            || !shared_side(w, i, lane, bar, generic, true, 8, &at))
+            return false;
+    }
     for (uint32_t r = 0; mask >> r; r++) {
         side to, at;
         if (!(mask >> r & 1)) continue;
-        uint64_t high = cast ? (uint64_t)(r + 1) << SIM_RANK_SHIFT : 0,
-                 keep = cast ? ~((uint64_t)0xff << SIM_RANK_SHIFT) : UINT64_MAX;
-        if (!shared_side(w, i, lane, (dst & keep) | high, generic, cluster || generic, bytes, &to))
+        uint64_t dst_there = cast ? sim_in_block(dst, r) : dst, bar_there = cast ? sim_in_block(bar, r) : bar;
+        if (!shared_side(w, i, lane, dst_there, generic, cluster || generic, bytes, &to)
+            || !shared_side(w, i, lane, bar_there, generic, cluster || generic, 8, &at))
             return false;
-        if (!shared_side(w, i, lane, (bar & keep) | high, generic, cluster || generic, 8, &at)) return false;
         sim_copy *x = new_copy(w, i, lane, bytes);
         if (!x) return false;
         uint8_t *data = x->data, *valid = x->valid;

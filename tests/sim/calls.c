@@ -290,19 +290,10 @@ void sim_place_calls(sim_lower *lw)
 
 static sim_ins *move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
 {
-    if (width == 4) {
-        uint32_t list = sim_list_begin(lw, 2);
-        lw->k->lists[list] = d;
-        lw->k->lists[list + 1] = a;
-        sim_ins *i = sim_emit(lw, sim_vector_mov, F_PLAIN);
-        i->list = list;
-        i->count = i->op = 1;
-        i->b = i->c = 16;
-        return i;
-    }
-    sim_ins *i = sim_emit(lw, sim_op_handler(width == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
+    sim_ins *i = sim_emit(lw, sim_pass, F_PLAIN);
     i->d = d;
     i->a = a;
+    i->count = (uint8_t)width;
     return i;
 }
 
@@ -460,6 +451,7 @@ static void transfer(sim_lower *lw, place at, uint32_t slot, uint32_t bytes, boo
     i->space = SP_LOCAL;
     i->size = (uint8_t)bytes;
     i->count = 1;
+    i->x = X_PARAM;
     i->d = store ? 0 : lw->k->lists[list];
 }
 

@@ -30,7 +30,7 @@ static unsigned withdrawn_count;
 static uint64_t told;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
-                           .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
+                           .sync_masks = 1, .watchdog = -1, .suspects = 1, .stack = 65536, .heap = 8 << 20,
                            .barrier_places = 1, .fifo = 1 << 20, .races = 1, .async = 1, .seed = -1 };
 
 sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other)
@@ -135,6 +135,110 @@ void sim_report_settle(uint64_t launch)
     pthread_mutex_unlock(&lock);
 }
 
+/* --- where an instruction stands ---------------------------------------------------------------- */
+
+static size_t length_of(const char *line) { return strcspn(line, "\n"); }
+static const char *text_at(const char *line) { return line + strspn(line, " \t"); }
+
+/* "file.c:12" at the end of a line, behind //: what ptxgen prints. Its length, or 0. */
+static int comment_site(const char *line, size_t length, const char **site)
+{
+    size_t end = length, at;
+    while (end && (line[end - 1] == ' ' || line[end - 1] == '\r')) end--;
+    for (at = end; at && line[at - 1] >= '0' && line[at - 1] <= '9'; at--) {}
+    if (at == end || !at || line[at - 1] != ':') return 0;
+    while (at && line[at - 1] != ' ') at--;
+    if (at < 3 || strncmp(line + at - 3, "// ", 3)) return 0;
+    *site = line + at;
+    return end - at > 120 ? 0 : (int)(end - at);
+}
+
+/* What the module's .loc and .file lines say, looked at when its first finding is told. */
+struct sim_places {
+    uint32_t *loc;                     /* by line: the line of the .loc that it is under, or 0 */
+    uint32_t *files, file_count;       /* lines of .file */
+};
+
+static bool directive(const char *p, const char *name)
+{
+    size_t n = strlen(name);
+    return !strncmp(p, name, n) && (p[n] == ' ' || p[n] == '\t');
+}
+
+static struct sim_places *make_places(const sim_module *m)
+{
+    struct sim_places *x = calloc(1, sizeof *x);
+    uint32_t loc = 0;
+    if (x) x->loc = malloc((m->line_count + 1u) * sizeof *x->loc);
+    if (x) x->files = malloc((m->line_count + 1u) * sizeof *x->files);
+    if (!x || !x->loc || !x->files) {
+        sim_places_free(x);
+        return NULL;
+    }
+    for (uint32_t n = 1; n <= m->line_count; n++) {
+        const char *p = text_at(m->lines[n - 1]);
+        if (*p == '.') {
+            if (directive(p, ".visible") || directive(p, ".entry") || directive(p, ".func")) loc = 0;
+            else if (directive(p, ".loc")) loc = n;
+            else if (directive(p, ".file")) x->files[x->file_count++] = n;
+        }
+        x->loc[n] = loc;
+    }
+    return x;
+}
+
+void sim_places_free(struct sim_places *x)
+{
+    if (!x) return;
+    free(x->loc);
+    free(x->files);
+    free(x);
+}
+
+/* "file.c:34" by the .loc in front of the line. */
+static int loc_site(const sim_module *m, uint32_t number, char *out, size_t cap)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    if (!m->places) ((sim_module *)(uintptr_t)m)->places = make_places(m);
+    const struct sim_places *x = m->places;
+    pthread_mutex_unlock(&making);
+    if (!x || number > m->line_count || !x->loc[number]) return 0;
+    char *end;
+    unsigned long file = strtoul(text_at(m->lines[x->loc[number] - 1]) + 4, &end, 10), at = strtoul(end, NULL, 10);
+    for (uint32_t n = 0; n < x->file_count; n++) {
+        const char *p = text_at(m->lines[x->files[n] - 1]) + 5;
+        if (strtoul(p, &end, 10) != file) continue;
+        p = end + strspn(end, " \t");
+        if (*p++ != '"') continue;
+        size_t length = strcspn(p, "\"\n");
+        return length > 120 ? 0 : snprintf(out, cap, "%.*s:%lu", (int)length, p, at);
+    }
+    return 0;
+}
+
+/* "line 12", or "line 12, file.c:34" where the text says so: by a comment, or a .loc in front of it. And the
+ * line's text without that comment. */
+static void place_text(const sim_module *m, uint32_t number, char *out, size_t cap, const char **text, int *length)
+{
+    const char *line = number >= 1 && number <= m->line_count ? m->lines[number - 1] : "", *site;
+    int n = comment_site(line, length_of(line), &site), used = snprintf(out, cap, "line %u", number);
+    char place[160];
+    *text = text_at(line);
+    *length = n ? (int)(site - 3 - *text) : (int)length_of(*text);
+    while (*length > 0 && (*text)[*length - 1] == ' ') --*length;
+    if (n) snprintf(out + used, cap - (size_t)used, ", %.*s", n, site);
+    else if (loc_site(m, number, place, sizeof place)) snprintf(out + used, cap - (size_t)used, ", %s", place);
+}
+
+const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_TEXT])
+{
+    const char *text;
+    int length;
+    place_text(m, line, out, SIM_LINE_TEXT, &text, &length);
+    return out;
+}
+
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
 {
     char detail[600], text[1400];
@@ -142,29 +246,18 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
     va_start(a, format);
     vsnprintf(detail, sizeof detail, format, a);
     va_end(a);
-    const sim_module *m = w->kernel->module;
-    const char *line = i->line >= 1 && i->line <= m->line_count ? m->lines[i->line - 1] : "";
-    int length = (int)strcspn(line, "\n");
-    while (length && (*line == ' ' || *line == '\t')) { line++; length--; }
+    char place[SIM_LINE_TEXT];
+    const char *line;
+    int length;
+    place_text(w->kernel->module, i->line, place, sizeof place, &line, &length);
     const uint32_t *n = w->launch->block;
     uint32_t t = w->index * SIM_LANES + lane;
-    snprintf(text, sizeof text, "%s: kernel '%s', line %u: %.*s\n    block (%u,%u,%u), thread (%u,%u,%u): %s",
-             kind, w->kernel->function->name, i->line, length > 300 ? 300 : length, line, w->block->ctaid[0],
+    snprintf(text, sizeof text, "%s: kernel '%s', %s: %.*s\n    block (%u,%u,%u), thread (%u,%u,%u): %s", kind,
+             w->kernel->function->name, place, length > 300 ? 300 : length, line, w->block->ctaid[0],
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
-    const sim_finding_place place = { sim_block_index(w->block), 0, t, 0 };
-    keep(kind, i->line, 0, w->launch->launch_serial, &place, text);
+    const sim_finding_place first = { sim_block_index(w->block), 0, t, 0 };
+    keep(kind, i->line, 0, w->launch->launch_serial, &first, text);
     if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* no second time */
-}
-
-/* "at line 12 (st.shared.u32 [%r1], %r2) by block (0,0,0), thread (3,0,0)" */
-static void text_of(const sim_launch *l, const sim_ins *i, const char **text, int *length)
-{
-    const sim_module *m = l->kernel->module;
-    const char *line = i->line >= 1 && i->line <= m->line_count ? m->lines[i->line - 1] : "";
-    int n = (int)strcspn(line, "\n");
-    while (n && (*line == ' ' || *line == '\t')) { line++; n--; }
-    *text = line;
-    *length = n > 240 ? 240 : n;
 }
 
 static int where(const sim_launch *l, const sim_site *s, char *out, size_t cap)
@@ -177,28 +270,29 @@ static int where(const sim_launch *l, const sim_site *s, char *out, size_t cap)
                     t / n[0] % n[1], t / (n[0] * n[1]));
 }
 
+/* "at line 12 (st.shared.u32 [%r1], %r2) by block (0,0,0), thread (3,0,0)" */
 void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap)
 {
     const char *line;
-    char thread[120];
+    char thread[120], place[SIM_LINE_TEXT];
     int length;
-    text_of(l, s->ins, &line, &length);
+    place_text(l->kernel->module, s->ins->line, place, sizeof place, &line, &length);
     where(l, s, thread, sizeof thread);
-    snprintf(out, cap, "at line %u (%.*s) by %s", s->ins->line, length, line, thread);
+    snprintf(out, cap, "at %s (%.*s) by %s", place, length > 240 ? 240 : length, line, thread);
 }
 
 void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, const sim_site *other,
                      const char *detail)
 {
     const char *line;
-    char text[1600], thread[120];
+    char text[1600], thread[120], place[SIM_LINE_TEXT];
     int length;
-    text_of(l, at->ins, &line, &length);
+    place_text(l->kernel->module, at->ins->line, place, sizeof place, &line, &length);
     where(l, at, thread, sizeof thread);
-    snprintf(text, sizeof text, "%s: kernel '%s', line %u: %.*s\n    %s: %s", kind, l->kernel->function->name,
-             at->ins->line, length, line, thread, detail);
-    const sim_finding_place place = sim_pair_place(at, other);
-    keep(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &place, text);
+    snprintf(text, sizeof text, "%s: kernel '%s', %s: %.*s\n    %s: %s", kind, l->kernel->function->name, place,
+             length > 240 ? 240 : length, line, thread, detail);
+    const sim_finding_place first = sim_pair_place(at, other);
+    keep(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &first, text);
     sim_ask_again(l);
 }
 
@@ -242,15 +336,15 @@ static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64
     return false;
 }
 
-/* Gaps that padding does not explain: more bytes side by side than a struct has, or, where there are several
- * structs, one that its neighbours have not. */
-static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end)
+/* Gaps that padding does not explain: `most` and more bytes side by side, or, where there are several structs, one
+ * that its neighbours have not. */
+static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t most)
 {
     if (gap_end(shadow, first, end) == end) return true;
     for (uint64_t at = first; at < end; at++) {
         uint64_t to = gap_end(shadow, at, end);
         if (to == at) continue;
-        if (to - at >= PADDING) return true;
+        if (to - at >= most) return true;
         if (end - first > SMALL && !has_twin(shadow, first, end, at, to - at)) return true;
         at = to;
     }
@@ -264,7 +358,8 @@ void sim_host_read(uint64_t address, uint64_t size)
     uint64_t first = address - a->base, end = first + size, count = 0;
     char where[200];
     if (sim_shadow_all(a->shadow, first, size)) return;
-    if (atomic_load(&a->padded) && !strange_gap(a->shadow, first, end)) return;
+    /* Structs that kernels copied whole, or wrote member by member: padding is less than their widest member. */
+    if (!strange_gap(a->shadow, first, end, atomic_load(&a->padded) ? PADDING : atomic_load(&a->widest))) return;
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
     sim_memory_describe(a->base + first, 1, where, sizeof where);

@@ -210,9 +210,9 @@ bool sim_cluster_stall(sim_cluster *c) {
 sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address) {
     uint64_t rank = *address >> SIM_RANK_SHIFT;
     if (!rank) return (sim_block *)(uintptr_t)b;
-    if (rank > b->cluster->size) return NULL;
+    if (rank < SIM_RANK_FIRST || rank - SIM_RANK_FIRST >= b->cluster->size) return NULL;
     *address &= SIM_RANK_MASK;
-    return b->cluster->blocks[rank - 1];
+    return b->cluster->blocks[rank - SIM_RANK_FIRST];
 }
 
 /* op: 1 for 64-bit addresses; generic ones when space says so */
@@ -221,16 +221,18 @@ void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t a = i->op ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l];
         uint64_t base = i->space == SP_GENERIC ? SIM_SHARED_WINDOW : 0, at = a - base + (uint64_t)i->imm;
+        uint64_t own = at;
         uint32_t rank = sim_slot(w, i->b)[l];
-        if (rank >= c->size || at >> 32) {
+        bool nowhere = at >> 32 || !sim_cluster_peer(w->block, &own);
+        if (rank >= c->size || nowhere) {
             sim_report_at(w, i, "cluster-rank", l,
-                          at >> 32 ? "mapa of 0x%llx, which is no address of shared memory"
-                                   : "mapa of 0x%llx for block %u of a cluster of %u",
+                          nowhere ? "mapa of 0x%llx, which is no address of shared memory"
+                                  : "mapa of 0x%llx for block %u of a cluster of %u",
                           (unsigned long long)a, rank, c->size);
             sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
             return;
         }
-        at = base + (at & SIM_RANK_MASK) + ((uint64_t)(rank + 1) << SIM_RANK_SHIFT);
+        at = base + sim_in_block(at, rank);
         if (i->op)
             sim_slot64(w, i->d)[l] = at;
         else
@@ -242,7 +244,7 @@ void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t a = i->op ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l];
         uint32_t rank = (uint32_t)a >> SIM_RANK_SHIFT;
-        sim_slot(w, i->d)[l] = rank ? rank - 1 : w->block->rank;
+        sim_slot(w, i->d)[l] = rank >= SIM_RANK_FIRST ? rank - SIM_RANK_FIRST : w->block->rank;
     }
 }
 

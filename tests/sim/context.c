@@ -61,7 +61,7 @@ static void report_leaks(sim_context *c)
     uint32_t at = 0;
     if (!sim_driver_option.leaks || c->sticky) return;
     while ((a = sim_memory_next(c, &at)) != NULL) {
-        if (a->kind != MEM_DEVICE && a->kind != MEM_HOST) continue;
+        if ((a->kind != MEM_DEVICE && a->kind != MEM_HOST) || a->label) continue;   /* variables go with modules */
         sim_report_host("leak",
                         "%s%llu bytes at 0x%llx (made by %s, call %llu) still exist when the context ends",
                         a->owned_by_caller    ? "registered memory, "

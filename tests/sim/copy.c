@@ -20,10 +20,15 @@ static uint64_t span(const sim_side *s, size_t width, size_t height, size_t dept
 
 static bool device_address(uint64_t address) { return address >> 40 == 0x30; }
 
-/* The allocation that holds all of it; NULL and true: the caller's own memory. */
-static bool find(const sim_side *s, uint64_t bytes, sim_allocation **out)
+/* The allocation that holds all of it; NULL and true: the caller's own memory. Memory of a graph may be named before
+ * it is there, and has to be when the work runs. */
+static bool find(const sim_side *s, uint64_t bytes, sim_allocation **out, bool runs)
 {
     *out = sim_memory_find(s->address);
+    if (!*out && !runs) {
+        sim_allocation *a = sim_memory_at(s->address);
+        if (a && a->of_graph) *out = a;
+    }
     if (*out) return bytes <= (*out)->size - (s->address - (*out)->base);
     return s->address && !device_address(s->address) && bytes < FAR;
 }
@@ -103,8 +108,8 @@ int sim_copy_run(sim_work *w)
     sim_allocation *to, *from = NULL;
     uint64_t to_span = span(&k->to, k->width, k->height, k->depth),
              from_span = span(&k->from, k->width, k->height, k->depth);
-    if (!find(&k->to, to_span, &to)) return lost(w, k->to.address);
-    if (!k->staged && !find(&k->from, from_span, &from)) return lost(w, k->from.address);
+    if (!find(&k->to, to_span, &to, true)) return lost(w, k->to.address);
+    if (!k->staged && !find(&k->from, from_span, &from, true)) return lost(w, k->from.address);
     uint8_t *d = to ? to->host + (k->to.address - to->base) : (uint8_t *)(uintptr_t)k->to.address;
     const uint8_t *s = k->staged ? k->staged
                        : from    ? from->host + (k->from.address - from->base)
@@ -128,7 +133,7 @@ int sim_set_run(sim_work *w)
     sim_allocation *a;
     size_t width = k->width * k->bytes;
     uint64_t total = span(&k->to, width, k->height, 1);
-    if (!find(&k->to, total, &a) || !a) return lost(w, k->to.address);
+    if (!find(&k->to, total, &a, true) || !a) return lost(w, k->to.address);
     bool same = k->bytes == 1 || k->value == (k->value & 0xff) * (k->bytes == 2 ? 0x101u : 0x1010101u);
     sim_order_range(w, a, k->to.address, k->to.address + total, k->to.pitch, width, true);
     for (size_t y = 0; y < k->height; y++) {
@@ -163,8 +168,8 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     sim_allocation *to, *from;
     if (!s) return CU_INVALID_HANDLE;
     if (!asked->width || !asked->height || !asked->depth) return CU_OK;
-    if (!find(&asked->to, span(&asked->to, asked->width, asked->height, asked->depth), &to)
-        || !find(&asked->from, span(&asked->from, asked->width, asked->height, asked->depth), &from))
+    if (!find(&asked->to, span(&asked->to, asked->width, asked->height, asked->depth), &to, false)
+        || !find(&asked->from, span(&asked->from, asked->width, asked->height, asked->depth), &from, false))
         return CU_INVALID_VALUE;
     if ((which & TO_DEVICE && !to) || (which & FROM_DEVICE && !from)) return CU_INVALID_VALUE;
     bool to_device = to && to->kind != MEM_HOST, from_device = from && from->kind != MEM_HOST;
@@ -302,6 +307,23 @@ int sim_copy_of_3d(const void *description, sim_copy *k)
     return code;
 }
 
+/* By addresses: what was offset and base, or which type the caller named, is not kept. */
+void sim_copy_to_3d(const sim_copy *k, void *description)
+{
+    sim_memcpy3d p = { .width = k->width, .height = k->height, .depth = k->depth };
+    p.src_type = device_address(k->from.address) ? 2 : 1;
+    p.dst_type = device_address(k->to.address) ? 2 : 1;
+    p.src_host = (const void *)(uintptr_t)(p.src_type == 1 ? k->from.address : 0);
+    p.dst_host = (void *)(uintptr_t)(p.dst_type == 1 ? k->to.address : 0);
+    p.src_device = p.src_type == 2 ? k->from.address : 0;
+    p.dst_device = p.dst_type == 2 ? k->to.address : 0;
+    p.src_pitch = k->from.pitch;
+    p.dst_pitch = k->to.pitch;
+    p.src_height = k->from.pitch ? k->from.slice / k->from.pitch : 0;
+    p.dst_height = k->to.pitch ? k->to.slice / k->to.pitch : 0;
+    memcpy(description, &p, sizeof p);
+}
+
 static sides sides_of(unsigned to, unsigned from)
 { return (sides)((to == 2 ? TO_DEVICE : 0) | (from == 2 ? FROM_DEVICE : 0)); }
 
@@ -346,7 +368,7 @@ int sim_set_check(const sim_set *k)
     if (k->to.address % k->bytes || k->width > SIZE_MAX / 8 || (k->height > 1 && k->to.pitch % k->bytes))
         return CU_INVALID_VALUE;
     if (k->height > 1 && k->to.pitch < k->width * k->bytes) return CU_INVALID_VALUE;
-    if (!find(&k->to, span(&k->to, k->width * k->bytes, k->height, 1), &a) || !a) return CU_INVALID_VALUE;
+    if (!find(&k->to, span(&k->to, k->width * k->bytes, k->height, 1), &a, false) || !a) return CU_INVALID_VALUE;
     return CU_OK;
 }
 
@@ -362,7 +384,8 @@ static int set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32
     sim_work *w = sim_work_new(W_SET, 0);
     if (!w) return CU_OUT_OF_MEMORY;
     w->u.set = k;
-    bool waits = synchronous && sim_memory_find(to)->kind == MEM_HOST;
+    const sim_allocation *a = sim_memory_find(to);
+    bool waits = synchronous && a && a->kind == MEM_HOST;
     return waits ? sim_submit_wait(s, w) : sim_submit(s, w);
 }
 

@@ -335,15 +335,16 @@ void sim_module_free(sim_module *m)
         sim_kernel_free(f->kernel);
         for (sim_symbol *y = f->variables; y; y = y->list_next)
             if ((y->space == SP_GLOBAL || y->space == SP_CONST) && y->address)
-                (void)sim_memory_free(y->address, y->space == SP_CONST ? MEM_CONST : MEM_MODULE);
+                (void)sim_memory_free(y->address, sim_variable_kind(y));
     }
     for (sim_symbol *y = m->variables; y; y = y->list_next)
         if ((y->space == SP_GLOBAL || y->space == SP_CONST) && y->address)
-            (void)sim_memory_free(y->address, y->space == SP_CONST ? MEM_CONST : MEM_MODULE);
+            (void)sim_memory_free(y->address, sim_variable_kind(y));
     while (m->memory) { sim_chunk *c = m->memory; m->memory = c->next; free(c); }
     free(m->text);
     free(m->log);
     free(m->lines);
+    sim_places_free(m->places);
     free(m);
 }
 
@@ -651,10 +652,12 @@ SIM_API cuModuleGetFunction(void **out, void *handle, const char *name)
     return leave(*out ? CU_OK : CU_OUT_OF_MEMORY);
 }
 
-int sim_module_global(const sim_module *m, const char *name, uint64_t *address, size_t *size)
+/* One that is managed, or any. */
+int sim_module_global(const sim_module *m, const char *name, bool managed, uint64_t *address, size_t *size)
 {
     for (const sim_symbol *y = m->variables; y; y = y->list_next) {
         if ((y->space != SP_GLOBAL && y->space != SP_CONST) || strcmp(y->name, name)) continue;
+        if (managed && !y->managed) continue;
         if (address) *address = y->address;
         if (size) *size = (size_t)y->size;
         return CU_OK;
@@ -668,7 +671,7 @@ SIM_API cuModuleGetGlobal_v2(uint64_t *address, size_t *size, void *handle, cons
     USABLE();
     const sim_module *m = sim_module_of(c, handle);
     if (!name) return leave(CU_INVALID_VALUE);
-    return leave(m ? sim_module_global(m, name, address, size) : CU_INVALID_HANDLE);
+    return leave(m ? sim_module_global(m, name, false, address, size) : CU_INVALID_HANDLE);
 }
 
 /* A function, or a library's kernel: the driver takes either. */

@@ -55,7 +55,11 @@ enum {
     X(cuLaunchKernelEx) X(cuOccupancyMaxActiveClusters) X(cuOccupancyMaxPotentialClusterSize) \
     X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) X(cuTensorMapReplaceAddress) \
     X(cuDeviceGetUuid) X(cuGetProcAddress) X(cuGraphAddNode) X(cuGraphAddNode_v2) X(cuGraphNodeSetParams) \
-    X(cuGraphExecNodeSetParams) X(cuMemPoolSetAccess) X(cuMemPoolGetAccess) \
+    X(cuGraphExecNodeSetParams) X(cuGraphExecChildGraphNodeSetParams) X(cuGraphMemcpyNodeGetParams) \
+    X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) X(cuGraphMemAllocNodeGetParams) \
+    X(cuGraphMemFreeNodeGetParams) X(cuDeviceGraphMemTrim) X(cuDeviceGetGraphMemAttribute) \
+    X(cuDeviceSetGraphMemAttribute) X(cuUserObjectCreate) X(cuUserObjectRetain) X(cuUserObjectRelease) \
+    X(cuGraphRetainUserObject) X(cuGraphReleaseUserObject) X(cuMemPoolSetAccess) X(cuMemPoolGetAccess) \
     X(cuEventRecord_ptsz) X(cuGraphLaunch_ptsz) X(cuLaunchCooperativeKernel_ptsz) X(cuLaunchHostFunc_ptsz) \
     X(cuLaunchKernel_ptsz) X(cuMemAllocAsync_ptsz) X(cuMemFreeAsync_ptsz) X(cuMemcpy2DAsync_v2_ptsz) \
     X(cuMemcpy3DAsync_v2_ptsz) X(cuMemcpyAsync_ptsz) X(cuMemcpyDtoDAsync_v2_ptsz) X(cuMemcpyDtoD_v2_ptds) \
@@ -139,7 +143,7 @@ int sim_leave(int code);                         /* releases the lock */
 
 typedef enum sim_handle_kind {
     H_FREE, H_CONTEXT, H_MODULE, H_FUNCTION, H_STREAM, H_EVENT, H_LINK, H_GRAPH, H_NODE, H_EXEC, H_LIBRARY,
-    H_KERNEL, H_POOL, H_PHYSICAL
+    H_KERNEL, H_POOL, H_PHYSICAL, H_OBJECT
 } sim_handle_kind;
 typedef struct sim_handle {
     void *object;                      /* NULL: destroyed */
@@ -201,8 +205,8 @@ typedef struct sim_event {
     struct sim_capture *capture; struct sim_node **tips; uint32_t tip_count;
 } sim_event;
 
-typedef enum sim_work_kind { W_KERNEL, W_COPY, W_SET, W_HOST, W_RECORD, W_WAIT, W_FREE, W_VALUE, W_EMPTY,
-                             W_GRAPH } sim_work_kind;
+typedef enum sim_work_kind { W_KERNEL, W_COPY, W_SET, W_HOST, W_RECORD, W_WAIT, W_ALLOC, W_FREE, W_VALUE,
+                             W_EMPTY, W_GRAPH } sim_work_kind;
 typedef struct sim_dep { sim_stream *stream; uint64_t seq; } sim_dep;
 
 /* Rows of bytes: `width` of them, `height` times `pitch` apart, `depth` times `slice` apart. */
@@ -234,7 +238,7 @@ typedef struct sim_work {
         sim_set set;
         struct { void (*call)(void *); void (*callback)(void *, int, void *); void *argument; } host;
         struct { sim_event *event; uint64_t serial; } event;
-        struct { uint64_t address; } release;
+        struct { uint64_t address; } release;    /* W_ALLOC, in graphs, and W_FREE; W_EMPTY: of a pool */
         struct { uint64_t address, value; unsigned flags; uint8_t bytes; bool write; } value;
         struct sim_graph *graph;       /* W_GRAPH: a child, in graphs only */
     } u;
@@ -274,12 +278,16 @@ void sim_libraries_free(sim_context *c);                      /* libraries.c */
 void sim_libraries_report(sim_context *c, sim_leak_fn tell);
 void sim_pools_free(sim_context *c);                          /* allocate.c */
 void sim_pool_returned(sim_allocation *a);
+sim_allocation *sim_memory_of_call(uint64_t address);         /* that begins here, as the calls go */
+int  sim_graph_alloc(sim_context *c, uint64_t size, sim_work **out);
+int  sim_graph_free(uint64_t address, sim_work **out);
 void sim_streams_stop(void);           /* the thread in the background; the caller does not hold the lock */
 
 /* copy.c */
 int  sim_copy_run(sim_work *w);
 int  sim_set_run(sim_work *w);
 int  sim_copy_of_3d(const void *description, sim_copy *k);    /* a CUDA_MEMCPY3D */
+void sim_copy_to_3d(const sim_copy *k, void *description);
 int  sim_set_check(const sim_set *k);
 
 /* guard.c */
@@ -350,7 +358,7 @@ sim_module *sim_module_of(sim_context *c, const void *handle);
 void sim_module_unload(sim_context *c, sim_module *m);
 sim_handle *sim_function_handle(sim_kernel *k);
 int  sim_module_function(sim_module *m, const char *name, sim_kernel **out);
-int  sim_module_global(const sim_module *m, const char *name, uint64_t *address, size_t *size);
+int  sim_module_global(const sim_module *m, const char *name, bool managed, uint64_t *address, size_t *size);
 
 typedef struct sim_link {
     sim_handle *handle;

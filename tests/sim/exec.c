@@ -72,7 +72,6 @@ static bool take_path(sim_warp *w, bool fair)
                                   "lanes 0x%08x wait at this barrier; "
                                   "lanes 0x%08x of the warp went around it and exited",
                                   p->mask, around);
-                w->left &= ~around;
             }
             if (p->state != P_RUN) continue;
             if (best != UINT32_MAX && w->launch->seed && !fair) { if (other_path(w)) best = k; continue; }
@@ -314,7 +313,8 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             done++;
             if (lines) sim_profile_line(w->worker, pc, i->last, m);
             if (SIM_UNLIKELY(i->watch | unwritten)) {
-                if (i->watch) sim_watch(w, i, active, m);
+                if (i->behind) sim_come_behind(w, i, active);
+                if (i->watch & ~SIM_WATCH_BEHIND) sim_watch(w, i, active, m);
                 if (w->unwritten) sim_unwritten_step(w, i, active, m);
                 unwritten = w->unwritten;
             }
@@ -362,10 +362,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             }
             case F_EXIT:
                 if (m) {
-                    if (m != w->live) {
-                        w->left |= m;
-                        SIM_EACH_LANE(l, m) w->left_at[l] = pc;
-                    }
+                    w->left |= m != w->live;
                     active &= ~m;
                     w->pc = pc;
                     lanes_exit(w, m);
@@ -404,6 +401,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 uint32_t gone = 0;
                 bool here = !m || synchronise(w, i, m, &gone);
                 if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
+                unwritten = w->unwritten;
                 if (!here) {
                     add_path(w, pc, gone, P_SYNC);
                     add_path(w, pc + 1, active & ~gone, P_RUN);
@@ -431,7 +429,6 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                                       "lanes 0x%08x wait at this barrier; "
                                       "lanes 0x%08x of the warp went around it and exited",
                                       m, around);
-                    w->left &= ~around;
                 }
                 if (i->flow == F_WAIT) {
                     if (alone) w->force = false;
@@ -567,6 +564,12 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     b->watch = room(b->watch, &b->watch_capacity, (size_t)(k->watch_count + 1) * 4 * warps);
     if (!b->watch) return false;
     memset(b->watch, 0, (size_t)(k->watch_count + 1) * 4 * warps);
+    if (k->behind_count) {
+        size_t sites = (size_t)k->barrier_site_count * 4 * warps;
+        b->behind = room(b->behind, &b->behind_capacity, sites);
+        if (!b->behind) return false;
+        memset(b->behind, 0, sites);
+    }
     if (l->shared_bytes + 64 > b->shared_capacity) {
         free(b->shared);
         b->shared = aligned_alloc(64, (l->shared_bytes + 127) / 64 * 64);
@@ -609,6 +612,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         sim_shadow_set(b->shared_shadow, l->reserved_at, SIM_RESERVED_SHARED);
     }
     memset(b->barriers, 0, sizeof b->barriers);
+    sim_barriers_begin(b);
     memset(b->barrier_masks, 0, (size_t)warps * 64);
     memset(b->predicates, 0, (size_t)k->preds * 4 * warps);
     bool all = b->configured != l->launch_serial;
@@ -624,7 +628,6 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         w->watch = b->watch + (size_t)k->watch_count * n;
         w->scratch = worker->scratch;
         w->index = n;
-        w->left = 0;
         w->live = left >= SIM_LANES ? SIM_FULL : (1u << left) - 1;
         w->block = b;
         w->worker = worker;
@@ -638,6 +641,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, k->entry, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
+    worker->unwatched += SIM_BLOCK_WORK;
     b->quiet = b->calm_since = 0;
     sim_changed(l);
     sim_async_block_begin(b);
@@ -726,7 +730,24 @@ static bool block_run(sim_block *b, uint64_t slice)
     sim_launch *l = b->launch;
     b->idle = false;
     while (b->live_warps) {
-        const sim_counts *counts = &b->worker->counts;
+        sim_worker *worker = b->worker;
+        const sim_counts *counts = &worker->counts;
+        if (SIM_UNLIKELY(sim_option.budget) && atomic_load(&l->issued) > (uint64_t)sim_option.budget) {
+            give_up(b, "the launch has used up its budget of instructions");
+            return true;
+        }
+        if (SIM_UNLIKELY(worker->unwatched >= SIM_WATCHED_WORK)) {
+            worker->unwatched = 0;
+            sim_spin_watch(l);
+            sim_pace_progress(worker, l);
+            if (sim_pace_late(worker, l)) {
+                char text[160];
+                snprintf(text, sizeof text, "the launch ran longer than the %d seconds that the watchdog allows "
+                         "(option watchdog, PTXSIM_WATCHDOG)", sim_watchdog());
+                give_up(b, text);
+                return true;
+            }
+        }
         uint64_t polls = counts->polls, deeds = counts->deeds + counts->c.global_store_requests;
         bool waits = false;
         uint32_t ran = one_round(b, true, &waits);
@@ -736,17 +757,9 @@ static bool block_run(sim_block *b, uint64_t slice)
         if (!ran && waits && sim_cluster_waits(b)) { b->idle = true; return false; }
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
-        if (b->clock >> 16 != (b->clock - ran) >> 16) sim_spin_watch(l);
+        worker->unwatched += ran;
         if (b->live_warps && sim_suspect(l) && sim_spins(b)) return true;
-        if (b->clock >> 16 != (b->clock - ran) >> 16 && sim_pace_late(b->worker, l)) {
-            give_up(b, "the launch ran longer than the watchdog allows");
-            return true;
-        }
-        if (SIM_UNLIKELY(sim_option.budget) && b->live_warps
-            && atomic_fetch_add(&l->issued, ran) + ran > (uint64_t)sim_option.budget) {
-            give_up(b, "the launch has used up its budget of instructions");
-            return true;
-        }
+        if (SIM_UNLIKELY(sim_option.budget)) atomic_fetch_add(&l->issued, ran);
         b->polls = counts->polls != polls && counts->deeds + counts->c.global_store_requests == deeds;
         if (SIM_UNLIKELY(atomic_load_explicit(&l->asleep, memory_order_relaxed)) && b->live_warps)
             wake_helpers(l);
@@ -790,7 +803,6 @@ static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
                 if (!atomic_load_explicit(&l->error, memory_order_relaxed)) sim_cluster_leave(b);
                 b->ended = true;
                 idle = polls = false;
-                sim_pace_ended(l);
             } else { ended = false; idle &= b->idle; polls &= b->idle | b->polls; }
             if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         }
@@ -893,7 +905,7 @@ static void free_worker(sim_worker *w)
         sim_block *b = w->blocks[k];
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
-        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed);
+        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed); free(b->behind); free(b->uses);
         sim_calls_free(b);
         sim_cluster_free(b);
         sim_race_block_free(b);
@@ -984,6 +996,29 @@ static void wake_helpers(sim_launch *l)
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* Every thread computes at most something that nobody sees and exits: no block has to run. Counts what all of
+ * them execute. */
+static bool ends_at_once(sim_launch *l, sim_counts *c)
+{
+    const sim_kernel *k = l->kernel;
+    uint32_t pc = k->entry;
+    if (l->profile || l->flight || sim_option.budget) return false;
+    for (; pc < k->code_count; pc++) {
+        const sim_ins *i = &k->code[pc];
+        if (i->guard || i->watch || !i->last) return false;
+        if (i->flow == F_EXIT) break;
+        if (i->flow != F_PLAIN || i->cls > C_MOVE) return false;
+    }
+    if (pc == k->code_count) return false;
+    for (uint32_t n = k->entry; n <= pc; n++) {
+        c->warp[k->code[n].cls] += l->block_count * l->warps;
+        c->thread[k->code[n].cls] += l->block_count * l->threads;
+    }
+    c->c.blocks += l->block_count;
+    atomic_store(&l->next_block, l->block_count);
+    return true;
+}
+
 /* True: it raced, and is to run again. */
 static bool attempt(sim_launch *l, uint32_t threads)
 {
@@ -1001,8 +1036,9 @@ static bool attempt(sim_launch *l, uint32_t threads)
         atomic_store(&quiet[n], UINT64_MAX);
         atomic_store(&late[n], SIM_GONE);
     }
-    l->limit_ns = (uint64_t)sim_option.watchdog * 1000000000u;
-    atomic_store(&l->asleep, threads > 1);
+    l->limit_ns = (uint64_t)sim_watchdog() * 1000000000u;
+    bool empty = ends_at_once(l, &pool.workers[0]->counts);
+    atomic_store(&l->asleep, threads > 1 && !empty);
     if (l->block_count * l->warps > FEW_WARPS) wake_helpers(l);
     worker_run(pool.workers[0], l);
     if (threads > 1) {
@@ -1020,7 +1056,6 @@ static bool attempt(sim_launch *l, uint32_t threads)
 static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_counters *counters)
 {
     l->resident_limit = resident_limit;
-    atomic_store(&l->ended, 0);
     atomic_store(&l->next_block, 0);
     atomic_store(&l->error, 0);
     atomic_store(&l->issued, 0);

@@ -20,7 +20,21 @@ typedef struct sim_node {
     uint64_t queued;                   /* its place in the stream of the last launch */
 } sim_node;
 
+typedef struct sim_user_object {
+    sim_handle *handle;
+    void (*destroy)(void *);
+    void *argument;
+    uint64_t references;
+    struct sim_user_object *next;      /* of those that nobody holds any longer */
+} sim_user_object;
+typedef struct sim_held {              /* what a graph holds */
+    struct sim_held *next;
+    sim_user_object *object;
+    uint64_t references;
+} sim_held;
+
 typedef struct sim_graph {
+    sim_held *held;
     sim_handle *handle;                /* NULL: a child, or inside of a graph exec */
     const sim_handle *origin;
     struct sim_graph *next;
@@ -38,7 +52,7 @@ typedef struct sim_exec {
 } sim_exec;
 
 enum { LOSSY_QUERY = 402 };            /* edges of another kind than callers without their data know */
-enum { N_KERNEL, N_MEMCPY, N_MEMSET, N_HOST, N_GRAPH, N_EMPTY, N_WAIT, N_RECORD };
+enum { N_KERNEL, N_MEMCPY, N_MEMSET, N_HOST, N_GRAPH, N_EMPTY, N_WAIT, N_RECORD, N_ALLOC = 10, N_FREE };
 
 /* --- making and freeing ----------------------------------------------------------------------- */
 
@@ -54,6 +68,59 @@ static sim_graph *new_graph(sim_context *c, bool handle)
 }
 
 static void free_graph(sim_graph *g);
+
+/* --- user objects: destroyed when neither a graph nor the caller holds them -------------------------- */
+
+static sim_user_object *unheld;
+
+static void let_go(sim_user_object *o, uint64_t references)
+{
+    o->references -= references;
+    if (o->references) return;
+    o->next = unheld;
+    unheld = o;
+}
+
+/* Calls the destructors, without the driver's lock, at the end of a call. */
+static int leave_and_destroy(int code)
+{
+    while (unheld) {
+        sim_user_object *o = unheld;
+        unheld = o->next;
+        sim_handle_drop(o->handle);
+        sim_api_pause();
+        sim_in_host_function = true;
+        o->destroy(o->argument);
+        sim_in_host_function = false;
+        sim_api_resume();
+        free(o);
+    }
+    return leave(code);
+}
+
+static bool hold(sim_graph *g, sim_user_object *o, uint64_t references)
+{
+    sim_held *h = g->held;
+    while (h && h->object != o) h = h->next;
+    if (!h) {
+        if (!(h = calloc(1, sizeof *h))) return false;
+        h->object = o;
+        h->next = g->held;
+        g->held = h;
+    }
+    h->references += references;
+    return true;
+}
+
+static void free_held(sim_graph *g)
+{
+    while (g->held) {
+        sim_held *h = g->held;
+        g->held = h->next;
+        let_go(h->object, h->references);
+        free(h);
+    }
+}
 
 static void free_node(sim_node *n)
 {
@@ -75,6 +142,7 @@ static void free_graph(sim_graph *g)
                 break;
             }
     sim_handle_drop(g->handle);
+    free_held(g);
     while (g->nodes) { sim_node *n = g->nodes; g->nodes = n->next; free_node(n); }
     free(g);
 }
@@ -137,6 +205,10 @@ static sim_graph *graph_copy(const sim_graph *from, bool handle)
         if (!(fine = m->deps != NULL)) break;
         for (uint32_t k = 0; k < n->dep_count; k++) m->deps[k] = copied(g, n->deps[k]);
         m->dep_count = n->dep_count;
+    }
+    for (const sim_held *h = from->held; h && fine; h = h->next) {
+        fine = hold(g, h->object, h->references);
+        if (fine) h->object->references += h->references;
     }
     if (fine) { g->origin = from->handle; return g; }
     free_graph(g);
@@ -264,6 +336,8 @@ static int type_of(const sim_work *w)
     case W_HOST:   return N_HOST;
     case W_RECORD: return N_RECORD;
     case W_WAIT:   return N_WAIT;
+    case W_ALLOC:  return N_ALLOC;
+    case W_FREE:   return N_FREE;
     default:       return N_EMPTY;
     }
 }
@@ -339,8 +413,8 @@ static void end(sim_capture *k)
     free(k);
 }
 
-/* All that other streams captured leads to where the origin stands. */
-static bool joined(const sim_capture *k)
+/* Marks the nodes that lead to where the origin stands. */
+static bool mark_joined(const sim_capture *k)
 {
     sim_node **list = malloc((k->graph->count + 1) * sizeof *list);
     uint32_t n = 0;
@@ -358,19 +432,30 @@ static bool joined(const sim_capture *k)
             }
     }
     free(list);
-    for (const sim_stream *s = k->context->streams; s; s = s->next) {
-        if (s->capture != k || s == k->origin) continue;
-        for (uint32_t j = 0; j < s->tip_count; j++) if (!s->tips[j]->mark) return false;
-    }
     return true;
 }
 
-/* The stream goes away in the middle. */
+static bool is_joined(const sim_stream *s)
+{
+    for (uint32_t j = 0; j < s->tip_count; j++) if (!s->tips[j]->mark) return false;
+    return true;
+}
+
+/* All that other streams captured leads to where the origin stands. */
+static bool joined(const sim_capture *k)
+{
+    bool fine = mark_joined(k);
+    for (const sim_stream *s = k->context->streams; s && fine; s = s->next)
+        if (s->capture == k && s != k->origin) fine = is_joined(s);
+    return fine;
+}
+
+/* The stream goes away in the middle: it may, when all that it captured has been joined. */
 void sim_capture_abandon(sim_stream *s)
 {
     sim_capture *k = s->capture;
     if (!k) return;
-    k->active = false;
+    if (k->origin == s || !mark_joined(k) || !is_joined(s)) k->active = false;
     s->capture = NULL;
     if (k->origin != s) return;
     sim_graph *g = k->to_graph ? NULL : k->graph;
@@ -546,7 +631,7 @@ SIM_API cuGraphDestroy(void *handle)
         if (k->graph == g) end(k);
     }
     free_graph(g);
-    return leave(CU_OK);
+    return leave_and_destroy(CU_OK);
 }
 
 SIM_API cuGraphClone(void **out, void *handle)
@@ -797,6 +882,15 @@ SET(cuGraphHostNodeSetParams, N_HOST, const host_params *p, host_work(p, &w))
 SET(cuGraphEventRecordNodeSetEvent, N_RECORD, void *e, event_work(W_RECORD, e, &w))
 SET(cuGraphEventWaitNodeSetEvent, N_WAIT, void *e, event_work(W_WAIT, e, &w))
 
+SIM_API cuGraphMemcpyNodeGetParams(void *node, void *p)
+{
+    ENTER(cuGraphMemcpyNodeGetParams);
+    const sim_node *n = node_of(node);
+    if (!n || !p || n->type != N_MEMCPY) return leave(CU_INVALID_VALUE);
+    sim_copy_to_3d(&n->work->u.copy, p);
+    return leave(CU_OK);
+}
+
 SIM_API cuGraphMemsetNodeGetParams(void *node, memset_params *p)
 {
     ENTER(cuGraphMemsetNodeGetParams);
@@ -829,6 +923,60 @@ SIM_API cuGraphEventRecordNodeGetEvent(void *node, void **out)
 SIM_API cuGraphEventWaitNodeGetEvent(void *node, void **out)
 { ENTER(cuGraphEventWaitNodeGetEvent); return leave(get_event(node, N_WAIT, out)); }
 
+/* The beginning and the end of a CUDA_MEM_ALLOC_NODE_PARAMS: a pool's properties, who may access, and what. */
+typedef struct alloc_params {
+    int type, handles, where, device;
+    void *security;
+    size_t most;
+    unsigned short usage;
+    unsigned char reserved[54];
+    const void *access;
+    size_t access_count, size;
+    uint64_t address;
+} alloc_params;
+_Static_assert(sizeof(alloc_params) == 120, "as the driver has it");
+
+static int alloc_work(sim_context *c, alloc_params *p, sim_work **out)
+{
+    if (!p || p->type != 1 || p->where != 1) return CU_INVALID_VALUE;
+    if (p->handles) return CU_NOT_SUPPORTED;
+    if (p->device) return CU_INVALID_DEVICE;
+    int code = sim_graph_alloc(c, p->size, out);
+    if (!code) p->address = (*out)->u.release.address;
+    return code;
+}
+
+SIM_API cuGraphAddMemAllocNode(void **out, void *graph, void *const *deps, size_t count, alloc_params *p)
+{
+    ENTER(cuGraphAddMemAllocNode);
+    USABLE();
+    sim_work *w = NULL;
+    int code = alloc_work(c, p, &w);
+    return leave(put(out, graph, deps, count, N_ALLOC, code, w, NULL));
+}
+
+ADD(cuGraphAddMemFreeNode, N_FREE, uint64_t address, sim_graph_free(address, &w))
+
+SIM_API cuGraphMemAllocNodeGetParams(void *node, alloc_params *p)
+{
+    ENTER(cuGraphMemAllocNodeGetParams);
+    const sim_node *n = node_of(node);
+    if (!n || !p || n->type != N_ALLOC) return leave(CU_INVALID_VALUE);
+    const sim_allocation *a = sim_memory_at(n->work->u.release.address);
+    *p = (alloc_params){ .type = 1, .where = 1, .size = a ? (size_t)a->size : 0,
+                         .address = n->work->u.release.address };
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphMemFreeNodeGetParams(void *node, uint64_t *out)
+{
+    ENTER(cuGraphMemFreeNodeGetParams);
+    const sim_node *n = node_of(node);
+    if (!n || !out || n->type != N_FREE) return leave(CU_INVALID_VALUE);
+    *out = n->work->u.release.address;
+    return leave(CU_OK);
+}
+
 /* A CUgraphNodeParams: a type and what belongs to it. */
 typedef struct node_params {
     int type, reserved[3];
@@ -840,10 +988,12 @@ typedef struct node_params {
         host_params host;
         struct { void *graph; int ownership; } child;
         void *event;
+        alloc_params alloc;
+        uint64_t free;
     } u;
 } node_params;
 
-static int any_work(sim_context *c, const node_params *p, sim_work **out)
+static int any_work(sim_context *c, node_params *p, sim_work **out)
 {
     if (!p) return CU_INVALID_VALUE;
     switch (p->type) {
@@ -854,12 +1004,14 @@ static int any_work(sim_context *c, const node_params *p, sim_work **out)
     case N_RECORD: return event_work(W_RECORD, p->u.event, out);
     case N_WAIT:   return event_work(W_WAIT, p->u.event, out);
     case N_EMPTY:  return CU_OK;
+    case N_ALLOC:  return alloc_work(c, &p->u.alloc, out);
+    case N_FREE:   return sim_graph_free(p->u.free, out);
     default:       return CU_NOT_SUPPORTED;
     }
 }
 
 static int add_any(sim_context *c, void **out, void *graph, void *const *deps, size_t count,
-                   const node_params *p)
+                   node_params *p)
 {
     sim_work *w = NULL;
     if (p && p->type == N_GRAPH) {
@@ -887,7 +1039,7 @@ SIM_API cuGraphNodeSetParams(void *node, node_params *p)
     ENTER(cuGraphNodeSetParams);
     USABLE();
     sim_work *w = NULL;
-    int code = any_work(c, p, &w);
+    int code = p && (p->type == N_ALLOC || p->type == N_FREE) ? CU_NOT_SUPPORTED : any_work(c, p, &w);
     return leave(replace(node_of(node), code ? 0 : p->type, code, w));
 }
 
@@ -1112,7 +1264,7 @@ SIM_API cuGraphExecDestroy(void *exec)
     sim_exec *x = exec_of(exec);
     if (!x) return leave(CU_INVALID_HANDLE);
     free_exec(x);                                             /* launches have their own copies */
-    return leave(CU_OK);
+    return leave_and_destroy(CU_OK);
 }
 
 static sim_node *exec_node(const void *exec, const void *node)
@@ -1150,8 +1302,26 @@ SIM_API cuGraphExecNodeSetParams(void *exec, void *node, node_params *p)
     USABLE();
     sim_work *w = NULL;
     if (!exec_of(exec)) return leave(CU_INVALID_HANDLE);
-    int code = any_work(c, p, &w);
+    int code = p && (p->type == N_ALLOC || p->type == N_FREE) ? CU_NOT_SUPPORTED : any_work(c, p, &w);
     return leave(replace(exec_node(exec, node), code ? 0 : p->type, code, w));
+}
+
+static int compare(const sim_graph *to, const sim_graph *from, const sim_node **at);
+
+SIM_API cuGraphExecChildGraphNodeSetParams(void *exec, void *node, void *graph)
+{
+    ENTER(cuGraphExecChildGraphNodeSetParams);
+    sim_node *n = exec_node(exec, node);
+    const sim_graph *g = graph_of(graph);
+    const sim_node *at;
+    if (!exec_of(exec) || !g) return leave(CU_INVALID_HANDLE);
+    if (!n || !n->child) return leave(CU_INVALID_VALUE);
+    if (compare(n->child, g, &at)) return leave(910);
+    sim_graph *copy = graph_copy(g, false);
+    if (!copy) return leave(CU_OUT_OF_MEMORY);
+    free_graph(n->child);
+    n->child = copy;
+    return leave(CU_OK);
 }
 
 SIM_API cuGraphNodeSetEnabled(void *exec, void *node, unsigned enabled)
@@ -1286,6 +1456,34 @@ static int queue_node(sim_stream *s, sim_node *n)
     return sim_enqueue(s, w);
 }
 
+/* What the graph allocates and does not free is the caller's from the launch on. Allocated already: an error, or
+ * freed before (AUTO_FREE_ON_LAUNCH). */
+enum { AUTO_FREE = 1 };
+
+static int claim(sim_stream *s, const sim_graph *g, uint64_t flags)
+{
+    int code = CU_OK;
+    for (const sim_node *n = g->nodes; n && !code; n = n->next) {
+        if (n->child) code = claim(s, n->child, flags);
+        if (n->type != N_ALLOC) continue;
+        sim_allocation *a = sim_memory_at(n->work->u.release.address);
+        if (!a || !a->of_graph) return CU_INVALID_VALUE;
+        if (a->graph_live && !(flags & AUTO_FREE)) return CU_INVALID_VALUE;
+        sim_work *w = a->graph_live ? sim_work_new(W_FREE, 0) : NULL;
+        if (w) {
+            w->u.release.address = a->base;
+            code = sim_enqueue(s, w);
+        }
+        a->graph_live = true;
+        a->freed_later = false;
+    }
+    for (const sim_node *n = g->nodes; n && !code; n = n->next) {
+        sim_allocation *a = n->type == N_FREE ? sim_memory_at(n->work->u.release.address) : NULL;
+        if (a) a->graph_live = false;
+    }
+    return code;
+}
+
 SIM_API cuGraphLaunch(void *exec, void *stream)
 {
     ENTER(cuGraphLaunch);
@@ -1295,13 +1493,80 @@ SIM_API cuGraphLaunch(void *exec, void *stream)
     if (!s || x->context != c) return leave(CU_INVALID_HANDLE);
     if (!lives(x->graph)) return leave(CU_INVALID_HANDLE);
     if (s->legacy && sim_legacy_in_capture(c)) return leave(906);
-    if (!s->capture) return leave(queue_graph(s, x->graph, x->order));
+    if (!s->capture) {
+        int code = claim(s, x->graph, x->flags);
+        return leave(code ? code : queue_graph(s, x->graph, x->order));
+    }
     if (!s->capture->active) return leave(901);
     sim_graph *copy = graph_copy(x->graph, false);
     sim_node *n = copy ? add_node(s->capture->graph, N_GRAPH, NULL, s->tips, s->tip_count) : NULL;
     if (!n) { free_graph(copy); return leave(CU_OUT_OF_MEMORY); }
     n->child = copy;
     return leave(set_tips(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY);
+}
+
+static sim_user_object *object_of(const void *handle) { return sim_handle_get(H_OBJECT, handle); }
+
+SIM_API cuUserObjectCreate(void **out, void *argument, void (*destroy)(void *), unsigned references,
+                           unsigned flags)
+{
+    enum { NO_DESTRUCTOR_SYNC = 1 };
+    ENTER(cuUserObjectCreate);
+    if (!out || !destroy || !references || references > INT32_MAX || flags != NO_DESTRUCTOR_SYNC)
+        return leave(CU_INVALID_VALUE);
+    sim_user_object *o = calloc(1, sizeof *o);
+    if (!o || !(o->handle = sim_handle_new(H_OBJECT, o))) { free(o); return leave(CU_OUT_OF_MEMORY); }
+    o->destroy = destroy;
+    o->argument = argument;
+    o->references = references;
+    *out = o->handle;
+    return leave(CU_OK);
+}
+
+SIM_API cuUserObjectRetain(void *object, unsigned count)
+{
+    ENTER(cuUserObjectRetain);
+    sim_user_object *o = object_of(object);
+    if (!o || !count || count > INT32_MAX) return leave(CU_INVALID_VALUE);
+    o->references += count;
+    return leave(CU_OK);
+}
+
+SIM_API cuUserObjectRelease(void *object, unsigned count)
+{
+    ENTER(cuUserObjectRelease);
+    sim_user_object *o = object_of(object);
+    if (!o || !count || count > o->references) return leave(CU_INVALID_VALUE);
+    let_go(o, count);
+    return leave_and_destroy(CU_OK);
+}
+
+SIM_API cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags)
+{
+    enum { MOVE = 1 };
+    ENTER(cuGraphRetainUserObject);
+    sim_graph *g = graph_of(graph);
+    sim_user_object *o = object_of(object);
+    if (!g || !o || !count || count > INT32_MAX || flags & ~1u) return leave(CU_INVALID_VALUE);
+    if (flags & MOVE && count > o->references) return leave(CU_INVALID_VALUE);
+    if (!hold(g, o, count)) return leave(CU_OUT_OF_MEMORY);
+    if (!(flags & MOVE)) o->references += count;
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphReleaseUserObject(void *graph, void *object, unsigned count)
+{
+    ENTER(cuGraphReleaseUserObject);
+    sim_graph *g = graph_of(graph);
+    sim_user_object *o = object_of(object);
+    sim_held **at = g ? &g->held : NULL;
+    while (at && *at && (*at)->object != o) at = &(*at)->next;
+    if (!o || !at || !*at || !count || count > (*at)->references) return leave(CU_INVALID_VALUE);
+    sim_held *h = *at;
+    h->references -= count;
+    if (!h->references) { *at = h->next; free(h); }
+    let_go(o, count);
+    return leave_and_destroy(CU_OK);
 }
 
 /* --- the end of a context --------------------------------------------------------------------- */
@@ -1377,7 +1642,8 @@ SIM_API cuGraphKernelNodeCopyAttributes(void *to, void *from)
 static void label_of(const sim_node *n, char *out, size_t cap)
 {
     static const char *const types[] = { "kernel", "memcpy", "memset", "host",
-                                         "graph",  "empty",  "wait",   "record" };
+                                         "graph",  "empty",  "wait",   "record",
+                                         "",       "",       "alloc",  "free" };
     if (n->type == N_KERNEL && work_lives(n->work))
         snprintf(out, cap, "kernel %.120s", n->work->u.launch.kernel->function->name);
     else snprintf(out, cap, "%s", types[n->type]);

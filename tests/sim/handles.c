@@ -15,7 +15,7 @@ static const char *const kind_names[] = {
     [H_FREE] = "handle",     [H_CONTEXT] = "context", [H_MODULE] = "module",   [H_FUNCTION] = "function",
     [H_STREAM] = "stream",   [H_EVENT] = "event",     [H_LINK] = "link state", [H_GRAPH] = "graph",
     [H_NODE] = "graph node", [H_EXEC] = "graph exec", [H_LIBRARY] = "library", [H_KERNEL] = "kernel",
-    [H_POOL] = "memory pool", [H_PHYSICAL] = "memory handle"
+    [H_POOL] = "memory pool", [H_PHYSICAL] = "memory handle", [H_OBJECT] = "user object"
 };
 
 static bool reserve(void)

@@ -528,7 +528,7 @@ static const sim_form forms[] = {
     { "prefetch", "", "global? L2::evict_last|L2::evict_normal!", "", S(74, 80), C_MEMORY, LOW(hint) },
     { "prefetchu.L1", "", "", "", S(20, 20), C_MEMORY, LOW(hint) },
     { "applypriority.L2::evict_normal", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
-    { "discard.L2", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
+    { "discard.L2", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 2 },
     { "cp.async.ca", "", "shared|shared::cta! global! L2F? L2::cache_hint?", "", S(70, 80), C_MEMORY,
       LOW(cp_async) },
     { "cp.async.cg", "", "shared|shared::cta! global! L2F? L2::cache_hint?", "", S(70, 80), C_MEMORY,

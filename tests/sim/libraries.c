@@ -156,16 +156,17 @@ SIM_API cuLibraryGetGlobal(uint64_t *address, size_t *size, void *library, const
     const sim_library *l = library_of(library);
     if (!l || l->context != c) return leave(CU_INVALID_HANDLE);
     if (!name || (!address && !size)) return leave(CU_INVALID_VALUE);
-    return leave(sim_module_global(l->module, name, address, size));
+    return leave(sim_module_global(l->module, name, false, address, size));
 }
 
 SIM_API cuLibraryGetManaged(uint64_t *address, size_t *size, void *library, const char *name)
 {
     ENTER(cuLibraryGetManaged);
-    (void)address;
-    (void)size;
-    if (!library_of(library)) return leave(CU_INVALID_HANDLE);
-    return leave(name ? CU_NOT_FOUND : CU_INVALID_VALUE);     /* PTX has no managed variables to load here */
+    USABLE();
+    const sim_library *l = library_of(library);
+    if (!l || l->context != c) return leave(CU_INVALID_HANDLE);
+    if (!name || (!address && !size)) return leave(CU_INVALID_VALUE);
+    return leave(sim_module_global(l->module, name, true, address, size));
 }
 
 SIM_API cuKernelGetFunction(void **out, void *kernel)

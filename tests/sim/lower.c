@@ -499,6 +499,12 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
     i->imm = f->imm;
     i->type = (uint8_t)t;
     sim_perturb(i, op, sim_mod(&s->mods, M_rn));
+    if (f->cls == C_INT && (!strcmp(s->opcode, "div") || !strcmp(s->opcode, "rem"))) {
+        i->fn = sim_divide;
+        i->flow = F_MEMORY;                                   /* the result may be marked */
+        i->imm = op;
+        i->width = sim_types[t].bytes == 2 ? 0 : (uint8_t)width_of(t);
+    }
 }
 
 /* --- comparisons, logic, moves ---------------------------------------------------------------- */
@@ -1104,6 +1110,7 @@ void sim_kernel_free(sim_kernel *k)
     if (!k) return;
     free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
     free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches); free(k->routines);
+    free(k->barrier_sites); free(k->behind);
     free(k->pairs);
     sim_unwritten_kernel_free(k);
     k->magic = 0;
@@ -1193,7 +1200,10 @@ static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
     return false;
 }
 
-/* Module variables get device memory: one allocation each, so that bounds are exact. */
+int sim_variable_kind(const sim_symbol *y)
+{ return y->managed ? MEM_HOST : y->space == SP_CONST ? MEM_CONST : MEM_MODULE; }
+
+/* Module variables get device memory, managed ones the host's: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
     uint64_t constants = 0;
@@ -1216,11 +1226,11 @@ static void place_variables(sim_module *m)
                     uint64_t room = UINT64_MAX - constants;
                     if (y->space == SP_CONST) constants += y->size < room ? y->size : room;
                     uint64_t size = y->size ? y->size : 1;
-                    int error = sim_memory_alloc(m->context, size,
-                                                 y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
+                    int error = sim_memory_alloc(m->context, size, sim_variable_kind(y), y->name, &a);
                     if (error) { m->out_of_memory = true; longjmp(*m->bail, 1); }
                     y->address = a->base;
-                    sim_shadow_set(a->shadow, 0, size);       /* module variables start as zero */
+                    a->managed = y->managed;
+                    if (a->shadow) sim_shadow_set(a->shadow, 0, size);       /* variables start as zero */
                     if (y->init) memcpy(a->host, y->init, (size_t)y->size);
                 } else for (sim_reloc *r = y->relocs; r; r = r->next) {
                     sim_symbol *target = NULL;

@@ -45,6 +45,8 @@ void sim_lower_minmax(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_redux_f32(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_pmevent(struct sim_lower *lw, const sim_statement *s);
 bool sim_lower_narrow_cvt(struct sim_lower *lw, const sim_statement *s);
+void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m);                       /* unwritten.c */
+void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_find_suspects(struct sim_lower *lw, const sim_statement *s);
 bool sim_contract(struct sim_lower *lw, const sim_statement *s);
 void sim_perturb(sim_ins *i, int op, bool exact_form);
@@ -122,6 +124,7 @@ typedef struct sim_lower {
     uint32_t fixup_count, fixup_capacity;
     sim_note_entry *notes; uint32_t note_count, note_capacity;
     const sim_function *counted; uint32_t *occurrences; /* contract.c */
+    uint8_t carry;                     /* suspect.c: what set the carry flag in this basic block */
     char full[160];                    /* the instruction's name, for messages */
 } sim_lower;
 

@@ -378,6 +378,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0) | order_bits(s, false);
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     if (has(s, M_nc) || ldu) i->x |= X_NC;
+    if (space == SP_PARAM) i->x |= X_PARAM;
     i->d = lw->k->lists[list];
 }
 
@@ -423,7 +424,14 @@ void sim_lower_hint(sim_lower *lw, const sim_statement *s)
         return;
     if (n == 2 && (s->operands[1].kind != O_INT || s->operands[1].value != 128))
         sim_mismatch(lw, 1, "expected 128");
-    sim_emit(lw, sim_nop, F_PLAIN);
+    if (n == 1) {
+        sim_emit(lw, sim_nop, F_PLAIN);
+        return;
+    }
+    settle_address(lw, &a);
+    sim_ins *i = sim_emit(lw, sim_cache_line, F_MEMORY);
+    use_address(lw, &a, i);
+    i->op = s->form->sub == 2;
 }
 
 void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)

@@ -248,6 +248,11 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
     return true;
 }
 
+/* The token of an arrival: the state before it, with the address of its mbarrier in place of the bytes. */
+static uint64_t token_of(uint64_t before, uint32_t address) {
+    return (before & ~(UINT64_C(0x1fffff) << 40)) | (uint64_t)(address >> 3 & 0x1fffff) << 40;
+}
+
 /* op: MB_; b: count or bytes (when `width` says that there is one); c: bytes of arrive.expect_tx; d, e:
  * where the token goes (e: there is one); count: 1 with .noComplete */
 void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
@@ -283,7 +288,7 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
             break;
         }
         put(&o);
-        if (i->e) sim_slot64(w, i->d)[l] = before;
+        if (i->e) sim_slot64(w, i->d)[l] = token_of(before, address);
         keys[l] = key_of(w, b, address);
         ended |= (uint32_t)o.over << l;
     }
@@ -301,6 +306,26 @@ void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
+static uint32_t token_parity(sim_warp *w, const sim_ins *i, uint32_t lane, const object *o) {
+    uint64_t token = sim_slot64(w, i->b)[lane];
+    if (token >> 62 != MARK >> 62) {
+        sim_report_at(w, i, "mbarrier-token", lane, "0x%llx is not what an mbarrier.arrive has given",
+                      (unsigned long long)token);
+        sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+    } else if (token_of(token, o->address) != token)
+        sim_report_at(w, i, "mbarrier-token", lane,
+                      "a wait at the mbarrier at shared address 0x%x with the token of another one",
+                      o->address);
+    return unpack(token).phase;
+}
+
+static uint32_t given_parity(sim_warp *w, const sim_ins *i, uint32_t lane) {
+    uint32_t parity = sim_slot(w, i->b)[lane];
+    if (parity > 1)
+        sim_report_at(w, i, "mbarrier-parity", lane, "the parity of a phase is 0 or 1, not %u", parity);
+    return parity & 1;
+}
+
 /* Lanes whose phase is over.  op: 1 with .parity */
 static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t result = 0;
@@ -310,18 +335,8 @@ static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
         object o;
         sim_block *b = place(w, i, l, &address);
         if (!b || !look(w, i, l, b, address, &o)) return result;
-        if (i->op)
-            parity = sim_slot(w, i->b)[l] & 1;
-        else {
-            uint64_t token = sim_slot64(w, i->b)[l];
-            if (token >> 62 != MARK >> 62) {
-                sim_report_at(w, i, "mbarrier-token", l, "0x%llx is not what an mbarrier.arrive has given",
-                              (unsigned long long)token);
-                sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
-                return result;
-            }
-            parity = unpack(token).phase;
-        }
+        parity = i->op ? given_parity(w, i, l) : token_parity(w, i, l, &o);
+        if (w->fault) return result;
         if (o.s.phase != parity) result |= 1u << l;
         keys[l] = key_of(w, b, address);
     }
@@ -330,19 +345,35 @@ static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
 }
 
 /* A thread that polls sees its copies arrive after a few looks. */
+static void poll(sim_cluster *c) {
+    if (c->pending_count && !(++c->polls & 3)) sim_copy_some(c);
+}
+
 void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
-    sim_cluster *c = w->block->cluster;
     uint32_t done = over(w, i, m);
     if (w->fault) return;
-    if (done != m && c->pending_count && !(++c->polls & 3)) sim_copy_some(c);
+    if (done != m) poll(w->block->cluster);
     sim_pred_write(w, i->d, done, m);
 }
 
-/* try_wait: lanes whose phase is not over are parked, unless their time is up. */
+/* try_wait may be false at any time, and code that does not ask again is wrong: where the phase is not over,
+ * a lane's first look is false. Lanes that ask again are parked, unless their time is up; those that ask at two
+ * places in turn poll. */
 void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
-    uint32_t done = over(w, i, m);
+    uint32_t done = over(w, i, m), first = 0;
+    bool polls = false;
     if (w->fault) return;
-    w->gone = w->force ? 0 : m & ~done;
+    SIM_EACH_LANE(l, m) {
+        if (done >> l & 1)
+            w->tried[l] = NULL;
+        else if (w->tried[l] != i) {
+            polls |= w->tried[l] != NULL;
+            w->tried[l] = i;
+            first |= 1u << l;
+        }
+    }
+    if (polls) poll(w->block->cluster);
+    w->gone = w->force ? 0 : m & ~done & ~first;
     sim_pred_write(w, i->d, done, m & ~w->gone);
 }
 

@@ -482,7 +482,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     if (SIM_UNLIKELY(!fine)) {
         sim_unwritten_place place = place_of(r, at);
         if (!sim_unwritten_load(w, i, m, &place)) uninitialised(w, i, m, at, r, bytes);
-    }
+    } else if (SIM_UNLIKELY(w->unwritten) && i->x & X_PARAM) sim_unwritten_loaded(w, i, m);
     if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
                                         shape == 1);
     for (uint32_t k = 0; k < count; k++) {
@@ -604,6 +604,8 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         sim_unwritten_place place = place_of(r, at);
         done = sim_unwritten_store(w, i, m, &place);
     }
+    if (r->a && SIM_UNLIKELY(atomic_load_explicit(&r->a->widest, memory_order_relaxed) < size))
+        atomic_store_explicit(&r->a->widest, (unsigned char)size, memory_order_relaxed);
     if (r->shadow && !done) {
         if (shape == 1) {
             uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
@@ -809,6 +811,12 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
     addresses(w, i, i->b, i->width, (int32_t)i->e, to);
     if (!aligned(w, i, m, to, i->size)) return;
     uint32_t empty = 0, part = 0;
+    SIM_EACH_LANE(l, i->op == 1 ? m : 0)
+        if (sim_slot(w, i->c)[l] > i->size) {
+            sim_report_at(w, i, "async-size", l, "%u bytes to read, more than the %u of the copy",
+                          sim_slot(w, i->c)[l], i->size);
+            break;
+        }
     SIM_EACH_LANE(l, m) {
         if (to[l] < b->shared_lo || to[l] + i->size > b->shared_hi || to[l] > b->shared_hi) {
             out_of_bounds(w, i, l, to[l], i->size, SP_SHARED);
@@ -895,6 +903,23 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
                         false);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
     return r.host + (address - r.base);
+}
+
+/* applypriority and discard (op 1), of a line of the cache. What is discarded holds nothing afterwards. */
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    enum { LINE = 128 };
+    SIM_EACH_LANE(l, m) {
+        uint64_t at = (i->q ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l]) + (uint64_t)i->imm;
+        if (at & (LINE - 1)) { misaligned(w, i, l, at, LINE); return; }
+        if (!i->op) continue;
+        sim_allocation *a = sim_memory_find(at);
+        if (!a || a->size < LINE || at - a->base > a->size - LINE) {
+            (void)sim_reach(w, i, l, at, (sim_space)i->space, LINE, SIM_WRITE); /* words the finding */
+            return;
+        }
+        if (a->shadow) sim_shadow_clear(a->shadow, at - a->base, LINE);
+    }
 }
 
 /* --- addresses as values ---------------------------------------------------------------------- */

@@ -1169,12 +1169,13 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
     uint32_t align = 0, vector = 0;
     sim_type t = T_NONE;
     sim_symbol *y = NULL;
-    bool reg = space == SP_REG;
+    bool reg = space == SP_REG, managed = false;
     for (;;) {
         if (directive(s, "align")) { align = alignment(s); continue; }
         if (directive(s, "attribute")) {
             since(s, ".attribute", 40, 30);
             expect(s, '(');
+            managed |= directive(s, "managed");
             while (*s->p && !peek(s, ')')) s->p++;
             expect(s, ')');
             continue;
@@ -1208,6 +1209,7 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
         y->space = (uint8_t)space;
         y->vector = (uint8_t)vector;
         y->is_formal = formal;
+        y->managed = managed && space == SP_GLOBAL;
         y->is_extern = is_extern;
         y->count = 1;
         y->elements = dimensions(s, &array, &open);

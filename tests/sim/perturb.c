@@ -2,9 +2,15 @@
  *
  * Without it they are computed in double and rounded, better than any chip: a kernel that relies on that
  * passes here and fails there. With option "perturb" = n each result moves by a pseudo-random part of its
- * bound, which depends on n, the instruction's line and the operands' bits alone: not on threads or time.
- * Special results (0, infinities, NaN, subnormals) stay. The f64 approximations and what lies outside the
- * documented range (sin and cos beyond two pi, div.approx by huge or tiny numbers) stay too. */
+ * bound. As on a chip it is a function of the operands alone (and of n): the same wherever the instruction
+ * stands, and odd or even where the function is.
+ *
+ * What is exact on every chip stays exact, for compilers and kernels rely on it: special results (0, infinities,
+ * NaN, subnormals); ex2 of an integer (libdevice's tanh and erf), lg2 of a power of two, rcp of one, sqrt and
+ * rsqrt of a power of four, div by a power of two, cos of 0, tanh where it rounds to 1. Scaling by powers of two
+ * (of four for sqrt and rsqrt) moves nothing either. Where nothing is promised, sin and cos
+ * beyond two pi lose what a range reduction in f32 loses, until nothing is right; div.approx by huge or tiny
+ * numbers stays, and so do the f64 approximations, which are coarse already. */
 #include "sim.h"
 #include "lower.h"
 #include "arith.h"
@@ -47,19 +53,26 @@ static double exact(int function, double a, double b)
     }
 }
 
+static double ulp_of(float v)          /* of a normal number */
+{
+    uint32_t e = U(v) & 0x7f800000;
+    return (double)F(e) * 0x1p-23;
+}
+static float below(float v) { return F(U(v) - 1); }         /* nearer to 0 */
+
 static double bound(int function, int format, double a, double b, double v)
 {
-    double size = fabs(v), ulp = ldexp(1, ilogb(v) - 23);
+    double size = fabs(v);
     if (format == T_F16) return function == P_TANH ? 0x1.02p-11 : size * 0x1.12p-10; /* 2^-10.987, 2^-9.9 */
     if (format == T_BF16) return size * (function == P_TANH ? 0x1p-8 : 0x1p-7);
     switch (function) {
-    case P_EX2:
-    case P_FULL: return 2 * ulp;
-    case P_DIV: return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp : 0;
-    case P_RCP: return ulp;
+    case P_EX2: return 2 * ulp_of(below((float)v)); /* v is rounded: the power of two may be above the result */
+    case P_FULL: return 2 * ulp_of((float)v);
+    case P_DIV: return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp_of((float)v) : 0;
+    case P_RCP: return ulp_of((float)v);
     case P_LG2: return a > 0.5 && a < 2 ? 0x1p-22 : size * 0x1p-22;
     case P_SIN:
-    case P_COS: return fabs(a) <= 6.283185 ? 0x1.6ap-21 : 0; /* 2^-20.5 */
+    case P_COS: return 0x1.6ap-21;                           /* 2^-20.5 */
     case P_RSQRT: return size * 0x1.12p-23;                  /* 2^-22.9 */
     case P_SQRT: return size * 0x1p-23;
     default: return size * 0x1p-11;
@@ -67,9 +80,9 @@ static double bound(int function, int format, double a, double b, double v)
 }
 
 /* From -1 to 1 */
-static double part(uint32_t line, uint32_t a, uint32_t b)
+static double part(int function, uint32_t a, uint32_t b)
 {
-    uint64_t z = (uint64_t)(uint32_t)sim_option.perturb * UINT64_C(0x9e3779b97f4a7c15) + line;
+    uint64_t z = (uint64_t)(uint32_t)sim_option.perturb * UINT64_C(0x9e3779b97f4a7c15) + (uint32_t)function;
     z = (z ^ z >> 31 ^ a) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27 ^ b) * UINT64_C(0x94d049bb133111eb);
     z = (z ^ z >> 31) * UINT64_C(0xd6e8feb86659fd93);
@@ -81,20 +94,66 @@ static double read(int format, uint32_t x)
     return format == T_F16 ? (double)H(x & 0xffff) : format == T_BF16 ? (double)Bf(x & 0xffff) : (double)F(x);
 }
 
-static uint32_t moved(const sim_ins *i, int function, int format, uint32_t a, uint32_t b, uint32_t d)
+/* What the error depends on: operands that differ by their sign or a scale alone have the same. False: none. */
+static bool inexact(int function, double x, double y, double was, uint32_t key[2])
 {
-    double x = read(format, a), y = read(format, b), v = exact(function, x, y), was = read(format, d);
+    uint32_t a = U((float)x) & 0x7fffffff, b = U((float)y) & 0x7fffffff, mantissa = 0x7fffff;
+    key[0] = a;
+    key[1] = 0;
+    switch (function) {
+    case P_EX2: key[0] = U((float)(x - floor(x))); return key[0] && F(key[0]) != 1;
+    case P_LG2: return a & mantissa;
+    case P_RCP: key[0] = a & mantissa; return key[0];
+    case P_RSQRT:
+    case P_SQRT: key[0] = a & 0xffffff; return key[0] != 0x800000; /* with the exponent's parity */
+    case P_DIV:
+    case P_FULL:
+        key[0] = a & mantissa;
+        key[1] = b & mantissa;
+        return key[1];
+    case P_COS: return x != 0;
+    case P_TANH: return fabs(was) != 1;
+    default: return true;
+    }
+}
+
+/* sin and cos beyond two pi: the angle is off by what x / (2 pi) in f32 is, until it is any. */
+static double far_off(int function, double x, double share)
+{
+    double angle = fabs(x) * 0x1p-23, most = 3.141592653589793;
+    double v = x + (x < 0 ? -share : share) * (angle < most ? angle : most);
+    return function == P_SIN ? sin(v) : cos(v);
+}
+
+static uint32_t moved(int function, int format, uint32_t a, uint32_t b, uint32_t d)
+{
+    double x = read(format, a), y = read(format, b), was = read(format, d), v = was;
     double least = format == T_F16 ? 0x1p-14 : 0x1p-126;
-    if (!isfinite(was) || fabs(was) < least || !isfinite(v) || fabs(v) < least) return d;
-    if (function == P_EX2 && fabs(x) < least) return d;
-    double most = bound(function, format, x, y, v), goal = v + part(i->line, a, b) * most;
+    uint32_t key[2];
+    if (!isfinite(was) || !(fabs(was) >= least) || (function != P_LG2 && fabs(x) < least)
+        || !inexact(function, x, y, was, key))
+        return d;
+    bool odd = function == P_RCP || function == P_SIN || function == P_TANH || function == P_DIV
+               || function == P_FULL;
+    bool slow = function <= P_COS || function == P_TANH;      /* of f32: d is nearer than its bound by far */
+    double share = part(function, key[0], key[1]), most;
+    if (odd && was < 0) share = -share;
+    if (format != T_F32 || !slow) v = exact(function, x, y);
+    if (!(fabs(v) >= least)) return d;
+    most = bound(function, format, x, y, v);
+    if (format == T_F32 && slow) most -= 0.5 * ulp_of((float)was);
+    if (format == T_F32 && (function == P_SIN || function == P_COS) && fabs(x) > 6.283185) {
+        v = far_off(function, x, part(function, key[0], ~0u));
+        most = 0x1p-20;
+    }
+    double goal = v + share * most;
     uint32_t r = format == T_F16    ? h16(F(c32((float)goal)))
                  : format == T_BF16 ? b16((float)goal)
                                     : U((float)goal);
     double now = read(format, r);
     bool within_one = function == P_TANH || function == P_SIN || function == P_COS;
-    if (!isfinite(now) || fabs(now) < least || fabs(now - v) > most || (within_one && fabs(now) > 1))
-        return d;
+    if (within_one && fabs(now) > 1) now = now < 0 ? -1 : 1, r = format == T_F32 ? U((float)now) : d;
+    if (!isfinite(now) || fabs(now) < least || fabs(now - v) > most) return d;
     return r;
 }
 
@@ -112,11 +171,11 @@ static void sim_perturbed(sim_warp *w, const sim_ins *i, uint32_t m)
     SIM_EACH_LANE(l, m)
     {
         if (!approximate[i->imm].two) {
-            d[l] = moved(i, function, format, a[l], b[l], d[l]);
+            d[l] = moved(function, format, a[l], b[l], d[l]);
             continue;
         }
-        d[l] = pair16(moved(i, function, format, a[l] & 0xffff, 0, d[l] & 0xffff),
-                      moved(i, function, format, a[l] >> 16, 0, d[l] >> 16));
+        d[l] = pair16(moved(function, format, a[l] & 0xffff, 0, d[l] & 0xffff),
+                      moved(function, format, a[l] >> 16, 0, d[l] >> 16));
     }
 }
 

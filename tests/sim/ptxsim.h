@@ -78,8 +78,9 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
  * silent (default), 2 only when it is waited for. "race-strict" (0): two plain writes of the same value race
  * too. "seed": 0 runs blocks, warps and paths in turn; another number chooses their order and speed, and
  * whether copies are early or late; -1 (default): PTXSIM_SEED, else 0. "threads": how many threads run
- * blocks (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch
- * is given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never). "budget": warp instructions after which
+ * blocks (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds of a thread's own
+ * time after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT (0: never; -1, the default:
+ * PTXSIM_WATCHDOG, else 300). "budget": warp instructions after which
  * it is given up in the same way (default 0: none). "profile": 1 keeps a record of every launch from now on,
  * 2 also by PTX line (default 0: neither, and it costs nothing). In bytes: "stack" (a thread's, for
  * recursion and calls through pointers, default 65536), "heap" (malloc in kernels, default 8 MiB), "fifo"

@@ -648,13 +648,21 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
 
 /* --- accesses --------------------------------------------------------------------------------- */
 
-/* What wgmma reads: held against what was written, and not kept. Who writes there later has to know of the
- * wait for it, not of where it was issued: operands.c. */
+/* What wgmma reads, and what bulk copies read and write: held against the accesses before, and not kept. Who
+ * comes later has to know of the wait for it, not of where it was issued: operands.c, bulk.c. */
+static bool is_kept(const sim_ins *i)
+{
+    return i->fn != sim_wgmma && i->fn != sim_bulk && i->fn != sim_bulk_tensor && i->fn != sim_store_async;
+}
+
 static void look(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
 {
-    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
+    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed), R = PAGE >> p->shift;
     for (uint32_t k = offset >> p->shift; k <= (offset + bytes - 1) >> p->shift; k++)
-        if (cells[k] && !known(c, p, cells[k], lane)) conflict(c, p, lane, cells[k], k, "");
+        for (uint32_t part = 0; part < (c->flags & REC_WRITE ? 3u : 1u); part++) {
+            uint32_t entry = cells[part * R + k];
+            if (entry && !known(c, p, entry, lane)) conflict(c, p, lane, entry, k, "");
+        }
 }
 
 static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
@@ -729,7 +737,7 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                 left_ &= SIM_FULL << (lane + lanes - 1);      /* the last of them is the loop's to take off */
                 break;
             }
-            if (SIM_UNLIKELY(i->fn == sim_wgmma)) look(&c, p, lane, in, n);
+            if (SIM_UNLIKELY(!is_kept(i))) look(&c, p, lane, in, n);
             else touch(&c, p, lane, in, n);
 next:
             offset += n;

@@ -87,10 +87,11 @@ static void check_group(sim_warp *w, const sim_ins *i) {
         struct warp_registers *other = &p->w[n];
         if (n == w->index) continue;
         if (other->steps == mine->steps && other->last.ins != i) {
+            char place[SIM_LINE_TEXT];
             snprintf(text, sizeof text,
-                     "warp %u of the same warpgroup executes another one, at line %u; all "
+                     "warp %u of the same warpgroup executes another one, at %s; all "
                      "four warps have to execute the same",
-                     n, other->last.ins->line);
+                     n, sim_line_text(w->kernel->module, other->last.ins->line, place));
             out_of_step(w, i, text);
         } else if (other->steps + 1 < mine->steps
                    || (other->steps + 1 == mine->steps && other->last.ins && w->launch->races
@@ -108,7 +109,7 @@ static void check_group(sim_warp *w, const sim_ins *i) {
 /* The block has ended: warps that left a setmaxnreg out. */
 void sim_pool_leave(sim_block *b) {
     struct sim_register_pool *p = b->pool;
-    char text[160];
+    char text[360];
     if (!b->pool_used) return;
     b->pool_used = false;
     for (uint32_t first = 0; first + 4 <= b->warp_count; first += 4) {

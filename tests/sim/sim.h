@@ -179,6 +179,7 @@ typedef struct sim_symbol {
     uint8_t  kind, type, space;
     uint8_t  vector;                   /* 2 or 4 for .v2/.v4 declarations */
     bool     is_extern, is_formal, is_array, range;    /* range: %r<n> */
+    bool     managed;                  /* .attribute(.managed): the host reads and writes it too */
     uint32_t count;                    /* range: registers */
     uint32_t index;                    /* registers: first index in the function; labels: statement */
     uint32_t depth, line, align;
@@ -284,6 +285,7 @@ typedef struct sim_module {
     char *text;                        /* our copy of the source, for the lines in reports */
     size_t text_length;
     const char **lines; uint32_t line_count;
+    struct sim_places *places;         /* check.c */
     uint32_t version, target; char target_suffix;
     bool address64, debug;
     sim_function *functions, **functions_tail;
@@ -309,6 +311,7 @@ int  sim_module_check(struct sim_context *context, const char *text, size_t leng
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
+int  sim_variable_kind(const sim_symbol *y);                  /* of its memory */
 void sim_lower_abandon(sim_module *m);
 
 /* --- instruction forms ------------------------------------------------------------------------ */
@@ -398,6 +401,7 @@ enum {
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
     X_NC = 1 << 27,                    /* loads: what nothing writes while the kernel runs */
+    X_PARAM = 1 << 28,                 /* loads: a parameter or result of a call */
     X_CLUSTER = 1 << 17                /* shared::cluster: other blocks' memory may be meant */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
@@ -419,6 +423,8 @@ enum {
 };
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 
+#define SIM_WATCH_BEHIND 0x80000000u   /* in a sim_ins's watch */
+
 typedef struct sim_ins {
     sim_handler fn;
     uint32_t d, a, b, c;               /* slots (units of 32 uint32_t); predicates: indices */
@@ -435,6 +441,7 @@ typedef struct sim_ins {
     uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
+    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; with SIM_WATCH_BEHIND */
 } sim_ins;
 
 typedef enum sim_special {
@@ -543,6 +550,8 @@ typedef struct sim_kernel {
     bool clear_registers;              /* some path reads a register that nothing wrote */
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
     struct sim_watch_entry *watches;
+    uint32_t *barrier_sites, barrier_site_count;         /* barriers.c: aligned barriers, and */
+    struct sim_behind *behind; uint32_t behind_count;    /* where threads come to code behind them */
     struct sim_uses_of *statements; uint32_t statement_capacity;      /* unwritten.c */
     struct sim_use *uses; uint32_t use_count, use_capacity;
     struct sim_narrow *narrow; uint32_t narrow_count;
@@ -595,12 +604,14 @@ typedef struct sim_allocation {
     uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
     size_t host_mapped, shadow_mapped;
     bool freed, owned_by_caller, managed, freed_later;
+    bool of_graph, graph_live;         /* a node's: freed and there again; allocated, as the calls go */
     uint8_t kind;
     unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */
     uint16_t entry; uint64_t call;     /* who made it */
     struct sim_pool *pool;
     struct sim_uses *uses;             /* order.c */
     atomic_bool padded;                /* bytes that nothing had written were copied here */
+    atomic_uchar widest;               /* element that a kernel has stored here */
     uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
@@ -610,6 +621,11 @@ typedef struct sim_allocation {
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
 int  sim_memory_free(uint64_t base, int kind);
+void sim_memory_of_graph(sim_allocation *a);       /* becomes a graph's, and sleeps */
+void sim_memory_sleep(sim_allocation *a);          /* freed, and may be there again: memory of a graph */
+void sim_memory_wake(sim_allocation *a);           /* with nothing written in it */
+uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
+void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
 sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
 /* The next allocation of a context, from *at = 0 on; NULL at the end. */
@@ -694,8 +710,8 @@ typedef struct sim_launch {
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t limit_ns;                 /* the watchdog's; 0: none (pace.c) */
-    atomic_ullong ended;               /* blocks */
-    atomic_ullong *late;               /* by worker: `ended` + 1 when it was over the limit */
+    uint64_t begun_ns, told_ns;        /* of the first worker: when it began and last told its progress */
+    atomic_ullong *late;               /* by worker: 1 when it was over the limit */
     atomic_bool asleep;                /* helpers are still to be woken */
     atomic_ullong next_block;
     atomic_int error;
@@ -745,11 +761,12 @@ typedef struct sim_warp {
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
     bool     unwritten;                /* some register holds what nothing wrote (unwritten.c) */
     bool     yielded;                  /* a path of several slept when it was its turn */
-    uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
+    bool     left;                     /* lanes exited before others */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
     bool     grid_unsafe;              /* let its dependents go before that */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
+    const struct sim_ins *tried[SIM_LANES]; /* by lane: a try_wait that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -778,6 +795,8 @@ typedef struct sim_block {
     uint8_t *local, *local_shadow; uint32_t local_bytes; size_t local_capacity;
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
+    struct sim_barrier_use *uses;      /* by barrier (barriers.c) */
+    uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes behind that barrier (barriers.c) */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
     uint64_t clock, rounds, quiet, calm_since;
@@ -809,7 +828,7 @@ typedef struct sim_worker {
     sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
     uint32_t vain;                     /* turns in which its blocks only polled */
-    uint64_t slept_ns, watched_from, watched_ended;
+    uint64_t slept_ns, watched_from, unwatched;    /* pace.c; unwatched: work since it looked at the clock */
     struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
 
@@ -871,6 +890,7 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
@@ -916,6 +936,9 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
+enum { SIM_LINE_TEXT = 200 };
+const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_TEXT]); /* "line 12, file.c:34" */
+void sim_places_free(struct sim_places *x);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
 void sim_host_read(uint64_t address, uint64_t size); /* the host reads device memory: was it written? */
 

@@ -10,6 +10,7 @@
  * counts of each stream's work. order.c compares. */
 #include "driver.h"
 #include "dependents.h"
+#include "pace.h"
 #include <unistd.h>
 
 sim_driver_options sim_driver_option = { 1, 1, 1, 1, 1 };
@@ -282,7 +283,18 @@ static int run_free(const sim_work *w)
     if (!a || a->freed) return CU_OK;
     sim_order_range(w, a, a->base, a->base + a->size, 0, 0, true);
     sim_pool_returned(a);
-    return sim_memory_free(a->base, a->kind);
+    if (!a->of_graph) return sim_memory_free(a->base, a->kind);
+    sim_memory_sleep(a);
+    return CU_OK;
+}
+
+static int run_alloc(const sim_work *w)
+{
+    sim_allocation *a = sim_memory_at(w->u.release.address);
+    if (!a || !a->of_graph) return CU_INVALID_VALUE;
+    sim_memory_wake(a);
+    sim_order_range(w, a, a->base, a->base + a->size, 0, 0, true);
+    return CU_OK;
 }
 
 /* Carries the stream's first piece of work out, whose dependencies are done. False: it waits for memory. */
@@ -303,6 +315,7 @@ static bool run_head(sim_stream *s)
         code = run_value(w);
         if (w->u.value.write) host_learns(w->clock, s->id, w->seq);      /* that may be looking at it */
         break;
+    case W_ALLOC:  if (!dead) code = run_alloc(w); break;
     case W_FREE:   code = run_free(w); break;
     case W_EMPTY: {                    /* cuMemAllocAsync: the memory is there from here on */
         sim_allocation *a = w->u.release.address ? sim_memory_find(w->u.release.address) : NULL;
@@ -386,7 +399,7 @@ int sim_drain(sim_stream *s, uint64_t seq)
         }
         if (run_head(t) || run_other(c)) { waited = 0; continue; }
         if (!waited) waited = sim_now_ns();
-        if (sim_option.watchdog && sim_now_ns() - waited > (uint64_t)sim_option.watchdog * 1000000000u) {
+        if (sim_watchdog() && sim_now_ns() - waited > (uint64_t)sim_watchdog() * 1000000000u) {
             sim_report_host("deadlock", "cuStreamWaitValue waits for a value that nothing writes");
             c->sticky = SIM_ERROR_TIMEOUT;
         } else sim_api_wait(1);

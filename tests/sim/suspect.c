@@ -1,7 +1,11 @@
 /* suspect.c - what the assembler takes in silence and nobody means: told when a thread comes to it.
  *
  *   immediate-cut          a constant with bits that its type does not hold
- *   count-range            a shift or field that lies outside its operand; a barrier for 0 threads
+ *   count-range            a shift or field that lies outside its operand; a barrier for 0 threads; bits of
+ *                          shfl's c that mean nothing
+ *   division-by-zero       by a constant
+ *   carry-flag             addc after sub.cc, subc after add.cc, or a carry of another basic block: the flag is
+ *                          for straight-line code, and what a borrow is in it is the chip's own
  *   duplicate-destination  a vector load that gives one register two values
  *   alignment-luck         a variable declared with less alignment than its access needs
  *
@@ -14,10 +18,10 @@
 static void sim_tell(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     static const char *const kinds[] = { "immediate-cut", "count-range", "duplicate-destination",
-                                         "alignment-luck" };
+                                         "alignment-luck", "division-by-zero", "carry-flag" };
     if (m) sim_report_at(w, i, kinds[i->op], sim_lowest(m), "%s", (const char *)(intptr_t)i->imm);
 }
-enum { CUT, RANGE, DUPLICATE, LUCK };
+enum { CUT, RANGE, DUPLICATE, LUCK, ZERO, CARRY };
 
 static void suspect(sim_lower *lw, int kind, const char *format, ...) SIM_PRINTF(3, 4);
 static void suspect(sim_lower *lw, int kind, const char *format, ...)
@@ -77,6 +81,11 @@ static void look_at_counts(sim_lower *lw, const sim_statement *s)
             suspect(lw, RANGE, "the field lies outside %lld bits", (long long)bits);
     } else if (!strcmp(s->opcode, "prmt") && !strcmp(s->form->name, "prmt")) {
         if (constant_over(s, 3, 0xffff)) suspect(lw, CUT, "a selector has 16 bits");
+    } else if (s->form->lower == sim_lower_lop3) {
+        if (constant_over(s, 4, 0xff)) suspect(lw, CUT, "a table has 8 bits");
+    } else if (s->form->cls == C_INT && (!strcmp(s->opcode, "div") || !strcmp(s->opcode, "rem"))) {
+        if (s->operand_count > 2 && s->operands[2].kind == O_INT && !s->operands[2].value)
+            suspect(lw, ZERO, "the divisor is 0, which leaves the result undefined");
     } else if (s->form->lower == sim_lower_bar && s->operand_count == 2 && s->operands[1].kind == O_INT
                && !s->operands[1].value)
         suspect(lw, RANGE, "a barrier for 0 threads");
@@ -112,9 +121,29 @@ static void look_at_alignment(sim_lower *lw, const sim_statement *s)
     suspect(lw, LUCK, "'%s' has .align %u, the access needs %u", y->name, y->align, bytes);
 }
 
+enum { NO_CARRY, SUM, DIFFERENCE };
+
+static void look_at_carry(sim_lower *lw, const sim_statement *s)
+{
+    static const uint16_t jumps[] = { F_BRANCH, F_EXIT, F_TRAP, F_INDEXED, F_CALL, F_RETURN };
+    const sim_kernel *k = lw->k;
+    uint32_t flow = k->code_count ? k->code[k->code_count - 1].flow : F_EXIT;
+    for (size_t n = 0; n < sizeof jumps / sizeof *jumps; n++) if (flow == jumps[n]) lw->carry = NO_CARRY;
+    if (s->labelled) lw->carry = NO_CARRY;
+    if (s->form->lower != sim_lower_carry) return;
+    uint8_t kind = s->form->sub == 1 ? DIFFERENCE : SUM;
+    if (s->form->x & X_CARRY && lw->carry != kind)
+        suspect(lw, CARRY, "%s", !lw->carry      ? "the carry flag was not set in this basic block"
+                                 : kind == SUM ? "the carry flag is that of a subtraction"
+                                               : "the carry flag is that of an addition");
+    if (s->form->x & X_CC) lw->carry = kind;
+}
+
 void sim_find_suspects(sim_lower *lw, const sim_statement *s)
 {
-    if (!sim_option.suspects || !s->operand_count) return;
+    if (!sim_option.suspects) return;
+    look_at_carry(lw, s);
+    if (!s->operand_count) return;
     if (s->type_count) look_at_constants(lw, s);
     look_at_counts(lw, s);
     look_at_vector(lw, s);

@@ -19,14 +19,18 @@ enum { MAX_ORIGINS = 0x7ffe, COMPUTED = 0x8000, TRIALS = 8, MAX_USES = 24, HASH 
 
 typedef enum gap { G_PADDING, G_WIDE, G_ALL } gap; /* all: that the allocation has */
 
+/* Why a value is no value: nothing wrote it, or the instruction leaves it undefined. */
+typedef enum why { W_UNWRITTEN, W_ABSENT, W_ZERO } why;
+
 typedef struct origin {
     const sim_ins *ins;
     const char *name; /* a register; else memory: */
     uint64_t address;
-    uint32_t thread, bytes, byte;
+    uint32_t thread, bytes, byte; /* W_ABSENT: byte is the lane that was read */
     sim_space space;
     uint8_t gap; /* G_: is it more than a struct has padding? */
     bool kept;   /* it has been in memory since */
+    uint8_t why; /* W_ */
 } origin;
 
 /* A warp's marks: bits that nothing wrote, by slot and lane as in its bank; whence, by slot and lane. */
@@ -68,10 +72,14 @@ static sim_effect effect_of(const sim_lower *lw, uint32_t first, uint32_t codes)
     const sim_ins *last = &lw->k->code[first + codes - 1];
     if (!s) return E_BITS; /* a parameter in a register: see calls.c */
     if (s->type_count && s->types[0] == T_B128) return E_USE;
+    for (uint32_t k = 0; k < codes; k++) {
+        sim_flow flow = (sim_flow)lw->k->code[first + k].flow;
+        if (flow == F_CALL || flow == F_RETURN) return E_CALL;
+    }
     if (last->fn == sim_ld) return E_LOAD;
     if (last->fn == sim_st) return E_STORE;
     if (last->fn == sim_shfl) return E_SHUFFLE;
-    if (last->fn == sim_vote || last->fn == sim_match || last->fn == sim_redux) return E_ANY;
+    if (last->fn == sim_divide || last->fn == sim_vote || last->fn == sim_match || last->fn == sim_redux) return E_ANY;
     for (uint32_t k = 0; k < codes; k++)
         if (lw->k->code[first + k].flow != F_PLAIN) return E_USE;
     if (one_of(s->opcode, "mov and or xor not lop3 shl shr shf bfe bfi prmt selp brev szext ld"))
@@ -439,11 +447,23 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
 {
     const struct sim_unwritten *u = w->block->unwritten;
     uint32_t n = from & 0x7fff;
-    char where[200] = "", shows[120] = "";
+    char where[200] = "", shows[320] = "", place[SIM_LINE_TEXT];
     if (!n || n > u->origin_count) return;
     const origin *o = &u->origins[n - 1];
     sim_warp *reader = &w->block->warps[o->thread / SIM_LANES];
-    if (i != o->ins) snprintf(shows, sizeof shows, "; line %u %s", i->line, what);
+    if (i != o->ins) snprintf(shows, sizeof shows, "; %s %s", sim_line_text(w->kernel->module, i->line, place), what);
+    if (o->why == W_ABSENT) {
+        if (sim_option.sync_masks)
+            sim_report_at(reader, o->ins, "absent-lane", o->thread % SIM_LANES,
+                          "reads from lane %u, which does not take part%s", o->byte, shows);
+        return;
+    }
+    if (o->why == W_ZERO) {
+        if (sim_option.suspects)
+            sim_report_at(reader, o->ins, "division-by-zero", o->thread % SIM_LANES,
+                          "the divisor is 0, which leaves the result undefined%s", shows);
+        return;
+    }
     if (o->name) {
         if (sim_option.registers)
             sim_report_at(reader, o->ins, "uninitialised-register", o->thread % SIM_LANES,
@@ -467,6 +487,57 @@ static void shows(sim_warp *w, const sim_ins *i, marks *x, uint32_t slot, bool p
     if (!lanes) return;
     tell(w, i, whence(x, slot, pred, sim_lowest(lanes)), what);
     clear(w, x, slot, pred, lanes);
+}
+
+/* Results that an instruction leaves undefined: told at once where nobody can follow them. */
+static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lanes, why y, const uint32_t *read)
+{
+    marks *x = marks_of(w);
+    SIM_EACH_LANE(l, lanes) {
+        origin o = {.ins = i, .thread = w->index * SIM_LANES + l, .gap = G_WIDE, .why = (uint8_t)y,
+                    .byte = read ? read[l] : 0};
+        if (x && y == W_ZERO && get(w, x, slot, l)) continue; /* an operand was unwritten */
+        if (x) put(w, x, slot, l, UINT64_MAX, remember(w, &o) | COMPUTED);
+        else if (y == W_ABSENT) {
+            sim_report_at(w, i, "absent-lane", l, "reads from lane %u, which does not take part", o.byte);
+            return;
+        }
+    }
+    if (x) settle(w, x, slot);
+}
+
+/* shfl reads lanes that do not take part. */
+void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *from)
+{ undefined(w, i, i->d, lanes, W_ABSENT, from); }
+
+/* div and rem. */
+void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint64_t *wide_b = sim_slot64(w, i->b);
+    const uint32_t *b = sim_slot(w, i->b), cut = i->width ? SIM_FULL : 0xffff;
+    uint32_t some = 0, zero = 0;       /* some: any of the 32, which the compiler finds in few steps */
+    if (i->width == 2) for (uint32_t l = 0; l < SIM_LANES; l++) some |= !wide_b[l];
+    else for (uint32_t l = 0; l < SIM_LANES; l++) some |= !(b[l] & cut);
+    if (SIM_UNLIKELY(some))
+        SIM_EACH_LANE(l, m) zero |= (uint32_t)!(i->width == 2 ? wide_b[l] : b[l] & cut) << l;
+    sim_op_handler((int)i->imm)(w, i, m);
+    if (SIM_UNLIKELY(zero)) undefined(w, i, i->d, zero, W_ZERO, NULL);
+}
+
+/* An argument or a result in a register: what is known of it goes along. count: slots of 32 bits. */
+void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    for (uint32_t n = 0; n < i->count; n += 2) {
+        if (i->count == 1) sim_op_handler(OP_mov_32)(w, i, m);
+        else SIM_EACH_LANE(l, m) sim_slot64(w, i->d + n)[l] = sim_slot64(w, i->a + n)[l];
+        if (!w->unwritten) continue;
+        marks *x = present(w);
+        bool none = i->a & SIM_CONST_BANK || !x->has[i->a + n];
+        if (none && !x->has[i->d + n]) continue;
+        SIM_EACH_LANE(l, m)
+            put(w, x, i->d + n, l, none ? 0 : get(w, x, i->a + n, l), none ? 0 : whence(x, i->a + n, false, l));
+        settle(w, x, i->d + n);
+    }
 }
 
 /* A register that nothing wrote is read: all of its bits are marked. */
@@ -727,12 +798,18 @@ static bool stored(const sim_kernel *k, const sim_ins *i, uint32_t slot)
     return false;
 }
 
+static bool called_by(const sim_ins *i, uint32_t codes, const sim_use *u)
+{
+    for (uint32_t c = 0; c < codes; c++)
+        if (i[c].flow == F_CALL && i[c].op && i[c].a == u->slot && !u->pred && !u->write) return true;
+    return false;
+}
+
 static const char *shown_by(const sim_ins *i)
 {
     switch (i->flow) {
     case F_BRANCH:
     case F_INDEXED: return "decides by it where to go";
-    case F_CALL: return "calls with it";
     default: return "makes use of it";
     }
 }
@@ -770,12 +847,19 @@ void sim_unwritten_step(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t
                       effect == E_USE ? shown_by(i) : "takes it as an address");
             }
             break;
+        case E_CALL: /* of a call through a pointer that alone is used: the rest is passed on */
+            for (uint32_t n = 0; n < s->count; n++) {
+                const sim_use *u = &k->uses[s->first + n];
+                if (called_by(i, s->codes, u)) shows(w, i, x, u->slot, false, marked(w, x, u->slot, false, m),
+                                                        "calls with it");
+            }
+            break;
         case E_SHUFFLE: return; /* in its own time */
         case E_COMPARE: compare(w, i, x, s, m); break;
-        case E_ANY: spread(w, i, x, s, m, i->flow != F_PLAIN); break;
+        case E_ANY: spread(w, i, x, s, m, i->flow == F_SYNC); break;
         default: depend(w, i, x, s, m); break;
         }
-    if (effect == E_SHUFFLE) return;
+    if (effect == E_SHUFFLE || effect == E_CALL) return; /* results come when the arguments have gone */
     bool carried = read && (effect == E_VALUE || effect == E_BITS || effect == E_COMPARE || effect == E_ANY);
     for (uint32_t n = 0; n < s->count && (carried || result); n++) {
         const sim_use *u = &k->uses[s->first + n];
@@ -849,9 +933,9 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
     const uint32_t *list = w->kernel->lists + i->list;
     marks *x = marks_of(w);
     if (!x || i->size == 16) return false;
-    if (result_unread(w->kernel, i) && !(i->x & X_VOLATILE)
+    if (result_unread(w->kernel, i) && !(i->x & (X_VOLATILE | X_PARAM))
         && !(p->space == SP_LOCAL && i->space == SP_GENERIC))
-        return false;  /* compilers keep volatile ones, and -G others */
+        return false;  /* compilers keep volatile ones, -G others, and load structs whole from parameters */
     const uint16_t *words = words_of(w, p, false);
     for (uint32_t k = 0; k < i->count; k++) {
         if (list[k] == UINT32_MAX) continue;
@@ -870,7 +954,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
                 uint64_t shown = p->at[l] + (uint64_t)k * size;
                 if (p->space == SP_LOCAL) shown %= w->kernel->local_bytes;
                 origin o = {i,    NULL,  shown,    w->index * SIM_LANES + l,
-                            size, first, p->space, gap_at(p, offset, size), false};
+                            size, first, p->space, gap_at(p, offset, size), false, W_UNWRITTEN};
                 from = remember(w, &o);
             }
             put(w, x, slot, l, bits, from);
@@ -878,6 +962,14 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
         settle(w, x, slot);
     }
     return true;
+}
+
+/* The result of a call, all of it written. */
+void sim_unwritten_loaded(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *list = w->kernel->lists + i->list;
+    for (uint32_t k = 0; k < i->count; k++)
+        if (list[k] != UINT32_MAX) clear(w, present(w), list[k] & ~SIM_WIDE, false, m);
 }
 
 typedef struct value {

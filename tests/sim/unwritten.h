@@ -21,7 +21,8 @@ typedef enum sim_effect {
     E_ANY,     /* the result depends on other lanes too */
     E_LOAD,
     E_STORE,
-    E_SHUFFLE
+    E_SHUFFLE,
+    E_CALL     /* arguments and results are moved */
 } sim_effect;
 typedef struct sim_uses_of {
     uint32_t first, count;
@@ -51,7 +52,9 @@ void sim_unwritten_step(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t
 void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool pred, uint32_t lanes,
                             const char *name);
 bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p);
+void sim_unwritten_loaded(sim_warp *w, const sim_ins *i, uint32_t m);
 bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p);
+void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *from);
 void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from);
 void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to, uint32_t bytes);
 void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to);

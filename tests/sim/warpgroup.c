@@ -67,11 +67,12 @@ static void compare(sim_warp *w, const sim_ins *i, const step *s, const sim_grou
         return;
     }
     if (s->ins == i) return;
+    char place[SIM_LINE_TEXT];
     g->told = true;
     sim_report_at(w, i, "warpgroup", 0,
-                  "another warp of the same warpgroup executes the one at line %u instead; all four have to "
+                  "another warp of the same warpgroup executes the one at %s instead; all four have to "
                   "execute the same",
-                  s->ins->line);
+                  sim_line_text(w->kernel->module, s->ins->line, place));
 }
 
 void sim_group_step(sim_warp *w, const sim_ins *i, const sim_group_operands *o) {

@@ -1,0 +1,424 @@
+/* tensor_layers.c - the operations of a layer on tensors: gemv with several matrices, norm, softmax,
+   activation, rope, embed and sample are right in all three forms of a call, and refuse what they cannot do:
+   `tensor_layers [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one.
+
+   make build/tests/cuda/tensor_layers */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "../../ptxgen.h"
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+#include "../cudatest.h"
+
+#include <math.h>
+
+static ptxcu_tensor make(ptxcu *cu, ptx_type type, uint32_t rank, uint64_t a, uint64_t b, uint64_t c) {
+    ptxcu_tensor t;
+    uint64_t shape[3];
+    shape[0] = a, shape[1] = b, shape[2] = c;
+    WORKS(cu, ptxcu_tensor_create(cu, type, rank, shape, &t));
+    return t;
+}
+
+/* A tensor of numbers in (-1, 1), and the numbers. */
+static ptxcu_tensor numbers(ptxcu *cu, float *host, uint32_t rank, uint64_t a, uint64_t b, uint64_t c) {
+    ptxcu_tensor t = make(cu, PTX_F32, rank, a, b, c);
+    size_t i, n = ptxcu_tensor_bytes(&t) / 4;
+    for (i = 0; i < n; i++) host[i] = (float)random_within(1);
+    WORKS(cu, ptxcu_tensor_write(cu, &t, host, n * 4, NULL));
+    return t;
+}
+
+#define MOST 4096
+typedef struct result { /* what a call has to give, and in which tensor */
+    ptxcu_tensor *t;
+    double want[MOST];
+    uint32_t n;
+    double off; /* largest error */
+} result;
+
+/* The call in its three forms. again: a tensor to be written before each, for it is changed in place. */
+static void three_forms(ptxcu *cu, const char *name, const ptxcu_call *call, result *out, uint32_t outs,
+                        const ptxcu_tensor *again, const float *host) {
+    static float have[MOST], poison[MOST];
+    ptxcu_stream stream;
+    ptxcu_result *r;
+    uint32_t form, i, o;
+    for (i = 0; i < MOST; i++) poison[i] = (float)NAN;
+    WORKS(cu, ptxcu_stream_create(cu, &stream));
+    WORKS(cu, ptxcu_result_create(cu, &r));
+    for (form = 0; form < 3; form++) {
+        for (o = 0; o < outs; o++)
+            WORKS(cu, ptxcu_tensor_write(cu, out[o].t, poison, out[o].n * 4, stream));
+        if (again) WORKS(cu, ptxcu_tensor_write(cu, again, host, ptxcu_tensor_bytes(again), stream));
+        if (form == 0) WORKS(cu, ptxcu_call_run(cu, call, stream));
+        if (form == 1) WORKS(cu, ptxcu_call_finish(cu, call, stream));
+        if (form == 2) {
+            WORKS(cu, ptxcu_call_start(cu, call, stream, r));
+            WORKS(cu, ptxcu_result_wait(cu, r));
+        }
+        for (o = 0; o < outs; o++) {
+            uint32_t wrong = 0, first = 0;
+            WORKS(cu, ptxcu_tensor_read(cu, have, out[o].t, out[o].n * 4, stream));
+            for (i = 0; i < out[o].n; i++)
+                if (!(fabs((double)have[i] - out[o].want[i]) <= out[o].off) && !wrong++) first = i;
+            if (wrong)
+                printf("%s, form %u, output %u: %u of %u wrong; [%u] is %g, not %g\n", name, form, o, wrong,
+                       out[o].n, first, (double)have[first], out[o].want[first]);
+            CHECK(!wrong);
+        }
+    }
+    WORKS(cu, ptxcu_result_free(cu, r));
+    WORKS(cu, ptxcu_stream_destroy(cu, stream));
+}
+
+static result out[3]; /* large */
+
+/* The call is refused, and the tensor is as before. */
+#define BAD(op, what, change, code, text)                                                                    \
+    do {                                                                                                     \
+        ptxcu_##op##_desc kept_ = d;                                                                         \
+        change;                                                                                              \
+        EXPECT(cu, ptxcu_##op##_prepare(cu, &d, &call), code, text);                                         \
+        CHECK(call.owner == NULL);                                                                           \
+        d = kept_;                                                                                           \
+    } while (0)
+
+/* -- gemv: Q, K and V over one x, with bias; gate and up -- */
+
+enum { K = 64, C = 2 };
+
+static double dot(const float *w, const float *x, uint32_t k) {
+    double sum = 0;
+    uint32_t i;
+    for (i = 0; i < k; i++) sum += (double)w[i] * (double)x[i];
+    return sum;
+}
+
+static void test_gemv_of_three(ptxcu *cu) {
+    static const uint32_t rows[3] = {40, 24, 9};
+    static float w[3][40 * K], bias[3][40], x[C * K];
+    ptxcu_gemv_desc d;
+    ptxcu_call call;
+    ptxcu_tensor *weights[3], *biases[3], *y[3], spare;
+    uint32_t i, r, c;
+    memset(&d, 0, sizeof d);
+    weights[0] = &d.weights, biases[0] = &d.bias, y[0] = &d.y;
+    for (i = 0; i < 2; i++)
+        weights[i + 1] = &d.more[i].weights, biases[i + 1] = &d.more[i].bias, y[i + 1] = &d.more[i].y;
+    d.x = numbers(cu, x, 2, C, K, 0);
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
+    for (i = 0; i < 3; i++) {
+        *weights[i] = numbers(cu, w[i], 2, rows[i], K, 0);
+        *biases[i] = numbers(cu, bias[i], 1, rows[i], 0, 0);
+        *y[i] = make(cu, PTX_F32, 2, C, rows[i], 0);
+        out[i].t = y[i], out[i].n = C * rows[i], out[i].off = 1e-4;
+        for (c = 0; c < C; c++)
+            for (r = 0; r < rows[i]; r++)
+                out[i].want[c * rows[i] + r] = dot(w[i] + r * K, x + c * K, K) + (double)bias[i][r];
+    }
+    WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_WORKSPACE, "gemv: workspace has 0 bytes");
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
+    CHECK(call.tensors == 11);
+    three_forms(cu, "gemv of three", &call, out, 3, NULL, NULL);
+    spare = make(cu, PTX_F32, 2, C, 40, 0);
+    BAD(gemv, eps, d.eps = (float)NAN, PTXCU_E_ARGUMENT, "gemv: eps is ");
+    BAD(gemv, eps, d.eps = -1, PTXCU_E_ARGUMENT, "gemv: eps is -1");
+    BAD(gemv, eps, d.eps = (float)INFINITY, PTXCU_E_ARGUMENT, "gemv: eps is inf");
+    BAD(gemv, eps, (d.eps = -1, d.workspace.owner = NULL), PTXCU_E_ARGUMENT, "gemv: eps is -1");
+    BAD(gemv, norm, d.norm = 2, PTXCU_E_ARGUMENT, "gemv: norm is 2, must be 0 or 1");
+    BAD(gemv, swiglu, d.swiglu = 2, PTXCU_E_ARGUMENT, "gemv: swiglu is 2, must be 0 or 1");
+    BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices");
+    BAD(gemv, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemv: unused is 1, must be 0");
+    BAD(gemv, unused, d.more[1].unused = 1, PTXCU_E_ARGUMENT, "gemv: more[1].unused is 1, must be 0");
+    BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77");
+    BAD(gemv, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
+    BAD(gemv, format, d.more[0].format = 0, PTXCU_E_ARGUMENT, "format of more[0].weights is 0");
+    BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is no tensor");
+    BAD(gemv, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is there, and bias is not");
+    BAD(gemv, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is no tensor");
+    BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [2, 40], must be [columns, n]");
+    BAD(gemv, y, d.y = d.more[0].y = spare, PTXCU_E_SHAPE, "");
+    BAD(gemv, second, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
+    BAD(gemv, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMV_RESIDUAL) goes with one");
+    BAD(gemv, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is there, and must not be");
+    BAD(gemv, third, d.more[1].weights.owner = d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT,
+        "more[1].bias is there, and must not be without weights");
+    WORKS(cu, ptxcu_tensor_free(cu, &spare));
+    WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
+    for (i = 0; i < 3; i++) {
+        WORKS(cu, ptxcu_tensor_free(cu, weights[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, biases[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, y[i]));
+    }
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "was freed");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+static void test_gemv_swiglu(ptxcu *cu) {
+    enum { N = 33 };
+    static float gate[N * K], up[N * K], x[K], residual[N];
+    ptxcu_gemv_desc d;
+    ptxcu_call call;
+    uint32_t r;
+    memset(&d, 0, sizeof d);
+    d.format = d.more[0].format = PTXK_F32;
+    d.swiglu = 1;
+    d.x = numbers(cu, x, 2, 1, K, 0);
+    d.weights = numbers(cu, gate, 2, N, K, 0);
+    d.more[0].weights = numbers(cu, up, 2, N, K, 0);
+    d.residual = numbers(cu, residual, 2, 1, N, 0);
+    d.y = make(cu, PTX_F32, 2, 1, N, 0);
+    for (r = 0; r < N; r++) {
+        double g = dot(gate + r * K, x, K), u = dot(up + r * K, x, K);
+        out[0].want[r] = g / (1 + exp(-g)) * u + (double)residual[r];
+    }
+    out[0].t = &d.y, out[0].n = N, out[0].off = 1e-3;
+    WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
+    three_forms(cu, "SwiGLU", &call, out, 1, NULL, NULL);
+    BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is there, and must not be with swiglu");
+    BAD(gemv, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is there");
+    BAD(gemv, up, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
+    BAD(gemv, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].n is 32, must be n, 33");
+    BAD(gemv, up, (d.more[0].weights.shape[0]--, d.workspace.owner = NULL, d.workspace.address = 0),
+        PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.more[0].weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.residual));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+/* -- rows -- */
+
+enum { ROWS = 5, N = 72 };
+
+static void test_norm(ptxcu *cu) {
+    static float x[ROWS * N], residual[ROWS * N], gamma[N], beta[N];
+    ptxcu_norm_desc d;
+    ptxcu_call call;
+    uint32_t i, r;
+    memset(&d, 0, sizeof d);
+    d.x = numbers(cu, x, 2, ROWS, N, 0);
+    d.residual = numbers(cu, residual, 2, ROWS, N, 0);
+    d.gamma = numbers(cu, gamma, 1, N, 0, 0);
+    d.beta = numbers(cu, beta, 1, N, 0, 0);
+    d.y = make(cu, PTX_F32, 2, ROWS, N, 0);
+    d.kind = PTXK_NORM_LAYER;
+    d.eps = 1e-5f;
+    for (r = 0; r < ROWS; r++) {
+        double mean = 0, square = 0, *sum = out[1].want + r * N;
+        for (i = 0; i < N; i++) sum[i] = (double)x[r * N + i] + (double)residual[r * N + i];
+        for (i = 0; i < N; i++) mean += sum[i] / N;
+        for (i = 0; i < N; i++) square += (sum[i] - mean) * (sum[i] - mean) / N;
+        for (i = 0; i < N; i++)
+            out[0].want[r * N + i] =
+                (sum[i] - mean) / sqrt(square + 1e-5) * (double)gamma[i] + (double)beta[i];
+    }
+    out[0].t = &d.y, out[1].t = &d.x;
+    out[0].n = out[1].n = ROWS * N, out[0].off = out[1].off = 1e-5;
+    WORKS(cu, ptxcu_norm_prepare(cu, &d, &call));
+    three_forms(cu, "norm", &call, out, 2, &d.x, x);
+    BAD(norm, eps, d.eps = (float)NAN, PTXCU_E_SHAPE, "norm: eps");
+    BAD(norm, kind, d.kind = 2, PTXCU_E_SHAPE, "norm: kind is 2");
+    BAD(norm, kind, d.kind = 0, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with LayerNorm");
+    BAD(norm, gamma, d.gamma.owner = NULL, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with gamma");
+    BAD(norm, x, d.x.owner = NULL, PTXCU_E_ARGUMENT, "norm: x is no tensor");
+    BAD(norm, y, d.y = d.gamma, PTXCU_E_SHAPE, "norm: y has shape [72], must be [rows, n]");
+    BAD(norm, y, d.y = d.x, PTXCU_E_SHAPE, "overlap");
+    BAD(norm, beta, d.beta.shape[0]--, PTXCU_E_SHAPE, "norm: beta");
+    BAD(norm, residual, d.residual = d.x, PTXCU_E_SHAPE, "overlap");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+    d.y = d.residual;
+    WORKS(cu, ptxcu_norm_prepare(cu, &d, &call));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.residual));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "norm: residual was freed");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.gamma));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.beta));
+}
+
+static void test_softmax(ptxcu *cu) {
+    static float x[ROWS * N];
+    ptxcu_softmax_desc d;
+    ptxcu_call call;
+    uint32_t i, r;
+    memset(&d, 0, sizeof d);
+    d.x = numbers(cu, x, 2, ROWS, N, 0);
+    d.scale = 3;
+    for (r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (i = 0; i < N; i++) sum += exp(3 * (double)x[r * N + i]);
+        for (i = 0; i < N; i++) out[0].want[r * N + i] = exp(3 * (double)x[r * N + i]) / sum;
+    }
+    d.y = d.x; /* in place */
+    out[0].t = &d.y, out[0].n = ROWS * N, out[0].off = 1e-6;
+    WORKS(cu, ptxcu_softmax_prepare(cu, &d, &call));
+    three_forms(cu, "softmax", &call, out, 1, &d.x, x);
+    BAD(softmax, scale, d.scale = (float)INFINITY, PTXCU_E_SHAPE, "softmax: scale");
+    BAD(softmax, unused, d.unused = 3, PTXCU_E_ARGUMENT, "softmax: unused is 3, must be 0");
+    BAD(softmax, y, d.y.type = PTX_U32, PTXCU_E_SHAPE, "softmax: y is of type u32");
+    BAD(softmax, y, (d.y.address += 16, d.y.shape[0]--, d.x.shape[0]--), PTXCU_E_SHAPE, "overlap");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+}
+
+/* Gate and up side by side in one tensor, the result over the gate. */
+static void test_activation(ptxcu *cu) {
+    static float x[ROWS * 2 * N];
+    ptxcu_activation_desc d;
+    ptxcu_call call;
+    ptxcu_tensor both = numbers(cu, x, 2, ROWS, 2 * N, 0);
+    uint32_t i, r;
+    memset(&d, 0, sizeof d);
+    WORKS(cu, ptxcu_tensor_narrow(cu, &both, 1, 0, N, &d.x));
+    WORKS(cu, ptxcu_tensor_narrow(cu, &both, 1, N, N, &d.up));
+    d.y = d.x;
+    for (r = 0; r < ROWS; r++)
+        for (i = 0; i < N; i++) {
+            double g = (double)x[r * 2 * N + i], u = (double)x[r * 2 * N + N + i];
+            out[0].want[r * N + i] = g / (1 + exp(-g)) * u;
+        }
+    out[0].t = &d.y, out[0].n = ROWS * N, out[0].off = 1e-5;
+    WORKS(cu, ptxcu_activation_prepare(cu, &d, &call));
+    three_forms(cu, "activation", &call, out, 1, &both, x);
+    BAD(activation, kind, d.kind = 3, PTXCU_E_SHAPE, "activation: kind is 3");
+    BAD(activation, unused, d.unused = 1, PTXCU_E_ARGUMENT, "activation: unused is 1");
+    BAD(activation, y, d.y.address += 4, PTXCU_E_SHAPE, "overlaps");
+    BAD(activation, up, d.up.type = PTX_F16, PTXCU_E_SHAPE, "activation: up is of type f16, must be f32");
+    BAD(activation, x, ptxcu_tensor_transpose(cu, &d.x, 0, 1, &d.x), PTXCU_E_SHAPE, "dense in its last");
+    WORKS(cu, ptxcu_tensor_free(cu, &both));
+}
+
+static void test_rope(ptxcu *cu) {
+    enum { HEADS = 3, D = 16 };
+    static float x[ROWS * HEADS * D];
+    static const uint32_t positions[ROWS] = {0, 1, 77, 5000, 4000000000u};
+    ptxcu_rope_desc d;
+    ptxcu_call call;
+    double f[D / 2];
+    uint32_t t, h, i;
+    memset(&d, 0, sizeof d);
+    d.x = numbers(cu, x, 3, ROWS, HEADS, D);
+    d.positions = make(cu, PTX_U32, 1, ROWS, 0, 0);
+    d.frequencies = make(cu, PTX_F64, 1, D / 2, 0, 0);
+    d.pairs = PTXK_ROPE_NEOX;
+    CHECK(!ptxk_rope_frequencies(D, NULL, f, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.positions, positions, sizeof positions, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.frequencies, f, sizeof f, NULL));
+    for (t = 0; t < ROWS; t++)
+        for (h = 0; h < HEADS; h++)
+            for (i = 0; i < D / 2; i++) {
+                size_t at = (t * HEADS + h) * D + i;
+                double angle = positions[t] * f[i], a = (double)x[at], b = (double)x[at + D / 2];
+                out[0].want[at] = a * cos(angle) - b * sin(angle);
+                out[0].want[at + D / 2] = a * sin(angle) + b * cos(angle);
+            }
+    out[0].t = &d.x, out[0].n = ROWS * HEADS * D, out[0].off = 1e-5;
+    WORKS(cu, ptxcu_rope_prepare(cu, &d, &call));
+    three_forms(cu, "rope", &call, out, 1, &d.x, x);
+    BAD(rope, pairs, d.pairs = 2, PTXCU_E_SHAPE, "rope: pairs is 2");
+    BAD(rope, unused, d.unused = 2, PTXCU_E_ARGUMENT, "rope: unused is 2");
+    BAD(rope, positions, d.positions.shape[0]--, PTXCU_E_SHAPE, "rope: positions");
+    BAD(rope, frequencies, d.frequencies.shape[0] = 9, PTXCU_E_SHAPE, "");
+    BAD(rope, frequencies, d.frequencies.type = PTX_F32, PTXCU_E_SHAPE, "must be f64");
+    BAD(rope, x, ptxcu_tensor_transpose(cu, &d.x, 0, 1, &d.x), PTXCU_E_SHAPE, "");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.positions));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.frequencies));
+}
+
+static void test_embed(ptxcu *cu) {
+    enum { VOCAB = 11 };
+    static float table[VOCAB * N];
+    static const uint32_t ids[ROWS] = {3, 0, 10, 3, 7};
+    ptxcu_embed_desc d;
+    ptxcu_call call;
+    uint32_t t, i;
+    memset(&d, 0, sizeof d);
+    d.table = numbers(cu, table, 2, VOCAB, N, 0);
+    d.ids = make(cu, PTX_U32, 1, ROWS, 0, 0);
+    d.y = make(cu, PTX_F32, 2, ROWS, N, 0);
+    d.format = PTXK_F32;
+    d.scale = 2;
+    WORKS(cu, ptxcu_tensor_write(cu, &d.ids, ids, sizeof ids, NULL));
+    for (t = 0; t < ROWS; t++)
+        for (i = 0; i < N; i++) out[0].want[t * N + i] = 2 * (double)table[ids[t] * N + i];
+    out[0].t = &d.y, out[0].n = ROWS * N, out[0].off = 0;
+    WORKS(cu, ptxcu_embed_prepare(cu, &d, &call));
+    three_forms(cu, "embed", &call, out, 1, NULL, NULL);
+    BAD(embed, format, d.format = 0, PTXCU_E_ARGUMENT, "format of table is 0");
+    BAD(embed, format, d.format = PTXK_Q8_0, PTXCU_E_SHAPE, "no whole number of blocks");
+    BAD(embed, scale, d.scale = (float)NAN, PTXCU_E_SHAPE, "embed: scale");
+    BAD(embed, ids, d.ids = d.table, PTXCU_E_SHAPE, "embed: ids is of type f32");
+    BAD(embed, y, (d.y = d.table, d.y.shape[0] = ROWS), PTXCU_E_SHAPE, "overlaps");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.table));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.ids));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+}
+
+static void test_sample(ptxcu *cu) {
+    static float logits[ROWS * N];
+    ptxcu_sample_desc d;
+    ptxcu_call call;
+    uint32_t r, i, tokens[ROWS], best[ROWS] = {0, 0, 0, 0, 0}, form;
+    memset(&d, 0, sizeof d);
+    d.logits = numbers(cu, logits, 2, ROWS, N, 0);
+    d.tokens = make(cu, PTX_U32, 1, ROWS, 0, 0);
+    d.positions = make(cu, PTX_U32, 1, ROWS, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &d.positions, best, sizeof best, NULL));
+    for (r = 0; r < ROWS; r++)
+        for (i = 1; i < N; i++)
+            if (logits[r * N + i] > logits[r * N + best[r]]) best[r] = i;
+    for (form = 0; form < 3; form++) { /* the largest by method, by temperature, by top_k */
+        d.method = form == 0 ? PTXK_SAMPLE_ARGMAX : PTXK_SAMPLE_DRAW;
+        d.temperature = form == 2 ? 5 : 0;
+        d.top_k = form == 2;
+        d.seed = random_u32();
+        memset(tokens, 0xff, sizeof tokens);
+        WORKS(cu, ptxcu_tensor_write(cu, &d.tokens, tokens, sizeof tokens, NULL));
+        WORKS(cu, ptxcu_sample(cu, &d, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, tokens, &d.tokens, sizeof tokens, NULL));
+        CHECK(!memcmp(tokens, best, sizeof best));
+    }
+    BAD(sample, method, d.method = 2, PTXCU_E_SHAPE, "sample: method is 2");
+    BAD(sample, top_p, d.top_p = 2, PTXCU_E_SHAPE, "sample: top_p is 2");
+    BAD(sample, temperature, d.temperature = (float)NAN, PTXCU_E_SHAPE, "sample: temperature");
+    BAD(sample, tokens, d.tokens = d.positions, PTXCU_E_SHAPE, "overlaps");
+    BAD(sample, tokens, d.tokens.type = PTX_F32, PTXCU_E_SHAPE, "sample: tokens is of type f32, must be u32");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.logits));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.tokens));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.positions));
+}
+
+int main(int argc, char **argv) {
+    const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
+    counter c;
+    ptxcu_desc desc;
+    ptxcu *cu;
+    memset(&c, 0, sizeof c);
+    desc = describe(library && *library ? library : NULL, &c);
+    start_random();
+    WORKS(cu, ptxcu_open(&cu, &desc));
+    if (ptxcu_get_error(cu)->code == PTXCU_E_NONE) {
+        find_extras(cu);
+        test_gemv_of_three(cu);
+        test_gemv_swiglu(cu);
+        test_norm(cu);
+        test_softmax(cu);
+        test_activation(cu);
+        test_rope(cu);
+        test_embed(cu);
+        test_sample(cu);
+    }
+    if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));
+    ptxcu_close(cu);
+    CHECK(c.blocks == 0 && c.wrong_sizes == 0);
+    return check_end();
+}

@@ -1,0 +1,138 @@
+#!/bin/sh
+# The examples as a newcomer meets them: each compiles with the cc command of its first lines, and does what
+# it says, right and wrong command lines alike. `examples.sh BUILD`; PTXGEN_CUDA_LIBRARY names the driver.
+build=$1
+passed=0
+failed=0
+
+check() { # name, expected status, expected words, command ...
+    name=$1
+    status=$2
+    words=$3
+    shift 3
+    out=$("$@" 2>&1)
+    got=$?
+    if [ "$got" -eq "$status" ] && echo "$out" | grep -q -- "$words"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name: exit status $got, not $status, or not '$words' in:"
+        echo "$out"
+    fi
+}
+
+for source in examples/*.c; do
+    example=$(basename "$source" .c)
+    command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
+    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
+    check "$example compiles with: $command" 0 "" sh -c "$command"
+done
+
+# The command line is one table in every example; only generate and ptxdump take arguments.
+for source in examples/*.c; do
+    example=$(basename "$source" .c)
+    check "$example --help" 0 "--help  *this text" "$build/$example" --help
+    check "an unknown option of $example" 2 "--colour: unknown option; --help lists" \
+        "$build/$example" --colour red
+    case $example in
+    generate | ptxdump)
+        check "too many arguments of $example" 2 "one argument too many" "$build/$example" a 1 90 d
+        ;;
+    *) check "an argument of $example" 2 "seq=1: not an option; --help lists" "$build/$example" seq=1 ;;
+    esac
+done
+
+check "saxpy" 0 " 0 wrong" "$build/saxpy"
+decode=$build/flash_decode
+check "attention, small" 0 ": ok" "$decode" --heads 4 --kv-heads 2 --head-dim 64 --lengths 0,1,70 --repeat 1
+check "attention, bf16" 0 ": ok" \
+    "$decode" --heads 7 --kv-heads 1 --head-dim 40 --type bf16 --lengths 33 --repeat 1
+check "attention, f32" 0 ": ok" \
+    "$decode" --heads 3 --kv-heads 3 --head-dim 256 --type f32 --lengths 9 --repeat 1
+check "attention, nothing cached" 0 ": ok" "$decode" --lengths 0 --repeat 1
+check "a dimension that is no multiple of 8" 2 "head_dim" "$decode" --head-dim 20
+check "no heads" 2 "heads" "$decode" --heads 0
+check "heads that are no multiple" 2 "kv_heads" "$decode" --heads 32 --kv-heads 5
+check "an unknown type" 2 "f64" "$decode" --type f64
+check "an empty length" 2 "lengths" "$decode" --lengths 1,,2
+prefill=$build/flash_prefill
+check "a prompt, small" 0 ": ok" "$prefill" --seq 70 --heads 2 --kv-heads 1 --head-dim 64
+check "a prompt, f32, window" 0 ": ok" "$prefill" --seq 50 --type f32 --head-dim 40 --window 20 --causal 0
+check "a prompt of nothing" 2 "'0' is no whole number from 1" "$prefill" --seq 0
+check "a long launch tells how far it is" 0 "flash_prefill[a-z0-9_]*: [0-9]* of [0-9]* blocks begun" \
+    env PTXSIM_PROGRESS=1 "$prefill" --seq 256 --heads 2 --kv-heads 1 --head-dim 64
+check "a head_dim that prefill refuses" 2 "head_dim is 512" "$prefill" --head-dim 512
+check "a token loop and its graph" 0 "the same bits" "$build/incremental_attention" --tokens 5
+check "no tokens" 2 "from 1 to 256" "$build/incremental_attention" --tokens 0
+gemv=$build/q4k_gemv
+check "GEMV, small" 0 ": ok" "$gemv" --n 33 --k 512 --repeat 1
+check "GEMV, 8-bit x, 3 columns, no norm" 0 ": ok" \
+    "$gemv" --n 20 --k 1280 --columns 3 --precision fast --norm 0 --repeat 1
+head -c 1440 /dev/zero >"$build/zeros.q4k"
+check "GEMV, blocks from a file" 0 ": ok" "$gemv" --n 5 --k 512 --file "$build/zeros.q4k" --repeat 1
+check "GEMV, a file that is too short" 2 "fewer" "$gemv" --n 6 --k 512 --file "$build/zeros.q4k"
+check "GEMV, a file that is too long" 2 "more" "$gemv" --n 4 --k 512 --file "$build/zeros.q4k"
+check "GEMV, no such file" 2 "cannot be read" "$gemv" --n 4 --k 512 --file /nowhere/q4k
+rm -f "$build/zeros.q4k"
+check "a K that is no multiple of 256" 2 "k is 1000" "$gemv" --k 1000
+check "nine columns" 2 "columns is 9" "$gemv" --columns 9
+check "an unknown precision" 2 "f64" "$gemv" --precision f64
+generate=$build/generate
+model=tests/model/fables.gguf
+check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model "Once upon a time" --tokens 3
+check "a model's tokens are counted" 0 "; 3 tokens written" "$generate" $model "The king" --tokens 3 --graph
+printf 'sm = 90\nsms = 3\n' >"$build/small.device"
+check "all tokens in one launch" 0 "; 2 tokens written" \
+    env PTXSIM_DEVICE="$build/small.device" "$generate" $model "The king" --tokens 2 --persistent
+rm -f "$build/small.device"
+check "the text is whole before the figures" 0 "^Once upon a time" \
+    sh -c "\"\$1\" \"\$2\" 'Once upon a time' --tokens 2 2>&1 | head -n 1" sh "$generate" $model
+check "a text without a prompt does not begin with a space" 0 "^[^ ]" \
+    sh -c "\"\$1\" \"\$2\" '' --tokens 1 2>/dev/null" sh "$generate" $model
+check "a drawn text" 0 "; 3 tokens" \
+    "$generate" $model "" --tokens 3 --temperature 1 --top-k 5 --top-p 0.9 --seed 7
+check "an option with its value behind =" 0 "; 2 tokens written" "$generate" $model x --tokens=2
+check "a flag with a value" 2 "takes no value" "$generate" $model x --graph=1
+check "more context than the model has" 0 "the model has 512 positions" \
+    "$generate" $model "The king" --tokens 1 --context 513
+check "no prompt" 2 "needed" "$generate" $model
+check "no such model" 2 "No such file" "$generate" /nowhere/model.gguf x
+check "a file that is no model" 2 "at byte 0: does not begin with GGUF" "$generate" README.md x
+check "an empty file" 2 "at byte 0: an empty file" "$generate" /dev/null x
+check "a folder" 2 "Is a directory" "$generate" tests x
+if [ -w /dev/full ]; then
+    check "text that goes nowhere" 1 "standard output: cannot be written" \
+        sh -c "\"\$1\" \"\$2\" x --tokens 9 >/dev/full" sh "$generate" $model
+fi
+check "a part of a token" 2 "'1.9' is no whole number from 1 to" "$generate" $model x --tokens 1.9
+check "tokens in another base" 2 "'0x3' is no whole number" "$generate" $model x --tokens 0x3
+check "a temperature in another base" 2 "'0x1p-1' is no number" "$generate" $model x --temperature 0x1p-1
+check "a blank before a number" 2 "' 3' is no whole number" "$generate" $model x --tokens ' 3'
+check "zeros before a number" 0 "; 1 tokens written" "$generate" $model x --tokens 001 --temperature 1e-1
+check "no tokens to write" 2 "'0' is no whole number" "$generate" $model x --tokens 0
+check "a seed that a double has not" 2 "is no whole number from 0 to 9007199254740991" \
+    "$generate" $model x --tokens 1 --seed 9007199254740993
+check "too many tokens" 2 "'1e10' is no whole number" "$generate" $model x --tokens 1e10
+check "a seed below 0" 2 "'-1' is no whole number" "$generate" $model x --seed -1
+check "a probability past 1" 2 "'1.5' is no number from 0 to 1" "$generate" $model x --top-p 1.5
+check "a temperature that is no number" 2 "'nan' is no number" "$generate" $model x --temperature nan
+check "a number with more behind it" 2 "'5x' is no whole number" "$generate" $model x --top-k 5x
+check "two ways at once" 2 "one of the two" "$generate" $model x --graph --persistent
+check "two prompts" 2 "one argument too many" "$generate" $model x y
+head -c 9999 $model >"$build/short.gguf"
+check "a model that is cut short" 2 "at byte .*the file ends" "$generate" "$build/short.gguf" x
+rm -f "$build/short.gguf"
+check "a prompt past the context" 1 "the context 3" "$generate" $model "Once upon a time" --context 3
+check "a temperature below 0" 2 "no number from 0" "$generate" $model x --temperature -1
+check "an option without its number" 2 "tokens" "$generate" $model x --tokens
+check "the list of kernels" 0 "flash_decode 0" "$build/ptxdump"
+check "a kernel's text" 0 "visible .entry flash_decode" "$build/ptxdump" flash_decode 0 90
+check "an unknown kernel" 2 "no kernel" "$build/ptxdump" nothing
+check "an unknown example" 1 "no example" "$build/ptxdump" flash_decode 1000
+check "an unknown target" 1 "sm_91" "$build/ptxdump" flash_decode 0 91
+check "a target that is no number" 2 "target" "$build/ptxdump" flash_decode 0 x
+PTXGEN_CUDA_LIBRARY=/nowhere/libcuda.so
+check "a missing driver" 1 "/nowhere/libcuda.so" "$build/saxpy"
+rm -f "$build"/cc_*
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,1132 @@
+/* flash_prefill.c - attention of many queries is right, on odd shapes, at every edge, on tensor cores.
+ *
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU.
+ *
+ * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs are filled with NaN before each run, and so
+ * is all of the tensors that belongs to no row. */
+#define _POSIX_C_SOURCE 200809L
+#include "../../ptxgen_kernels.h"
+
+#include "../reference/flash_prefill.h"
+#include "../kerneltest.h"
+#include "../sass.h"
+
+/* -- a problem: description, data on the host, and what came out -- */
+
+#define BATCH_MAX 8
+enum layout { ROWS, HEADS, PACKED }; /* [seq, heads, d]; [heads, seq, d]; q, k and v of a row side by side */
+
+typedef struct problem {
+    ptxk_flash_prefill_desc desc;
+    ptxk_flash_prefill_shape shape;
+    ptx_target target;
+    enum ref_format format, out_format;
+    enum layout layout;
+    int ragged;
+    uint32_t q_lens[BATCH_MAX], kv_lens[BATCH_MAX], cu_q[BATCH_MAX + 1], cu_kv[BATCH_MAX + 1];
+    char *q, *k, *v, *out; /* q, k, v: three tensors, or one */
+    float *lse;
+    size_t q_count, kv_count, out_count, lse_count;
+    ptxk_flash_prefill_args args; /* strides */
+    ptx_plan plan;
+    uint32_t tile;
+} problem;
+
+static uint32_t type_of(enum ref_format format) {
+    return format == REF_F32 ? PTX_F32 : format == REF_F16 ? PTX_F16 : PTX_BF16;
+}
+
+static ptxk_flash_prefill_desc describe(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format,
+                                        uint32_t flags) {
+    ptxk_flash_prefill_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.heads = heads;
+    desc.kv_heads = kv_heads;
+    desc.head_dim = d;
+    desc.type = desc.out_type = type_of(format);
+    desc.flags = flags;
+    return desc;
+}
+
+static enum ref_format format_of(uint32_t type) {
+    return type == PTX_F32 ? REF_F32 : type == PTX_F16 ? REF_F16 : REF_BF16;
+}
+
+/* Element (sequence, row, head, 0) of a tensor. */
+static size_t place(const problem *p, const uint64_t *strides, const uint32_t *first, uint32_t sequence,
+                    uint32_t row, uint32_t head) {
+    return (size_t)((p->ragged ? first[sequence] * strides[1] : sequence * strides[0]) + row * strides[1]
+                    + head * strides[2]);
+}
+
+static void put(char *tensor, enum ref_format format, size_t at, double x) { ref_put(tensor, format, at, x); }
+
+/* Lengths of each sequence; ragged: by cumulative lengths, else all must be those of the first. */
+static problem problem_new(ptxk_flash_prefill_desc desc, enum layout layout, int ragged,
+                           const uint32_t *q_lens, const uint32_t *kv_lens, uint32_t batch) {
+    problem p;
+    uint64_t q_heads = desc.heads, kv_heads = desc.kv_heads, d = desc.head_dim, qs[3], ks[3], os[3];
+    uint32_t b, i, h, e;
+    memset(&p, 0, sizeof p);
+    p.desc = desc;
+    p.target = PTX_SM(80);
+    p.format = format_of(desc.type);
+    p.out_format = format_of(desc.out_type);
+    p.layout = layout;
+    p.ragged = ragged;
+    p.shape.batch = batch;
+    for (b = 0; b < batch; b++) {
+        p.q_lens[b] = q_lens[b];
+        p.kv_lens[b] = kv_lens[b];
+        p.cu_q[b + 1] = p.cu_q[b] + q_lens[b];
+        p.cu_kv[b + 1] = p.cu_kv[b] + kv_lens[b];
+        if (q_lens[b] > p.shape.q_len) p.shape.q_len = q_lens[b];
+        if (kv_lens[b] > p.shape.kv_len) p.shape.kv_len = kv_lens[b];
+    }
+    p.shape.q_total = p.cu_q[batch];
+    p.shape.kv_total = p.cu_kv[batch];
+    if (layout == PACKED) { /* needs q_len == kv_len */
+        qs[1] = ks[1] = (q_heads + 2 * kv_heads) * d;
+        qs[2] = ks[2] = d;
+        qs[0] = ks[0] = p.shape.q_len * qs[1];
+        os[1] = q_heads * d, os[2] = d, os[0] = p.shape.q_len * os[1];
+    } else if (layout == ROWS) {
+        qs[1] = q_heads * d, qs[2] = d, qs[0] = p.shape.q_len * qs[1];
+        ks[1] = kv_heads * d, ks[2] = d, ks[0] = p.shape.kv_len * ks[1];
+        memcpy(os, qs, sizeof os);
+    } else { /* with a gap of a vector between rows, and one row more for each head */
+        uint64_t rows = ragged ? p.cu_q[batch] + 1 : p.shape.q_len + 1;
+        uint64_t kv_rows = ragged ? p.cu_kv[batch] + 1 : p.shape.kv_len + 1;
+        qs[1] = d + 8, qs[2] = rows * qs[1], qs[0] = q_heads * qs[2];
+        ks[1] = d + 8, ks[2] = kv_rows * ks[1], ks[0] = kv_heads * ks[2];
+        memcpy(os, qs, sizeof os);
+    }
+    p.q_count = (size_t)(layout == HEADS ? (ragged ? qs[0] : batch * qs[0])
+                                         : (ragged ? p.cu_q[batch] : batch * p.shape.q_len) * qs[1]);
+    p.kv_count = (size_t)(layout == HEADS ? (ragged ? ks[0] : batch * ks[0])
+                                          : (ragged ? p.cu_kv[batch] : batch * p.shape.kv_len) * ks[1]);
+    p.out_count = (size_t)(layout == PACKED ? p.q_count / qs[1] * os[1] : p.q_count);
+    p.args.q_batch_stride = qs[0], p.args.q_row_stride = qs[1], p.args.q_head_stride = qs[2];
+    p.args.k_batch_stride = ks[0], p.args.k_row_stride = ks[1], p.args.k_head_stride = ks[2];
+    p.args.v_batch_stride = ks[0], p.args.v_row_stride = ks[1], p.args.v_head_stride = ks[2];
+    p.args.out_batch_stride = os[0], p.args.out_row_stride = os[1], p.args.out_head_stride = os[2];
+    p.args.lse_head_stride = ragged ? p.cu_q[batch] : p.shape.q_len;
+    p.args.lse_batch_stride = p.args.lse_head_stride * q_heads;
+    p.lse_count = (size_t)(ragged ? p.args.lse_batch_stride : batch * p.args.lse_batch_stride);
+    p.q = (char *)malloc(p.q_count * ref_bytes(p.format) + 1);
+    memset(p.q, 0xff, p.q_count * ref_bytes(p.format));
+    if (layout == PACKED) {
+        p.k = p.q + q_heads * d * ref_bytes(p.format);
+        p.v = p.k + kv_heads * d * ref_bytes(p.format);
+    } else {
+        p.k = (char *)malloc(p.kv_count * ref_bytes(p.format) + 1);
+        p.v = (char *)malloc(p.kv_count * ref_bytes(p.format) + 1);
+        memset(p.k, 0xff, p.kv_count * ref_bytes(p.format));
+        memset(p.v, 0xff, p.kv_count * ref_bytes(p.format));
+    }
+    p.out = (char *)malloc(p.out_count * ref_bytes(p.out_format) + 1);
+    p.lse = (float *)malloc(p.lse_count * sizeof *p.lse + 1);
+    for (b = 0; b < batch; b++) {
+        for (i = 0; i < q_lens[b]; i++)
+            for (h = 0; h < q_heads; h++)
+                for (e = 0; e < d; e++)
+                    put(p.q, p.format, place(&p, qs, p.cu_q, b, i, h) + e, random_within(2));
+        for (i = 0; i < kv_lens[b]; i++)
+            for (h = 0; h < kv_heads; h++)
+                for (e = 0; e < d; e++) {
+                    size_t at = place(&p, ks, p.cu_kv, b, i, h) + e;
+                    put(p.k, p.format, at, random_within(2));
+                    put(p.v, p.format, at, random_within(2));
+                }
+    }
+    return p;
+}
+
+static void problem_free(problem *p) {
+    free(p->q);
+    if (p->layout != PACKED) {
+        free(p->k);
+        free(p->v);
+    }
+    free(p->out);
+    free(p->lse);
+}
+
+static size_t key_at(const problem *p, uint32_t sequence, uint32_t row, uint32_t head) {
+    uint64_t strides[3];
+    strides[0] = p->args.k_batch_stride, strides[1] = p->args.k_row_stride,
+    strides[2] = p->args.k_head_stride;
+    return place(p, strides, p->cu_kv, sequence, row, head);
+}
+
+static size_t query_at(const problem *p, uint32_t sequence, uint32_t row, uint32_t head) {
+    uint64_t strides[3];
+    strides[0] = p->args.q_batch_stride, strides[1] = p->args.q_row_stride,
+    strides[2] = p->args.q_head_stride;
+    return place(p, strides, p->cu_q, sequence, row, head);
+}
+
+static size_t out_at(const problem *p, uint32_t sequence, uint32_t row, uint32_t head) {
+    uint64_t strides[3];
+    strides[0] = p->args.out_batch_stride, strides[1] = p->args.out_row_stride;
+    strides[2] = p->args.out_head_stride;
+    return place(p, strides, p->cu_q, sequence, row, head);
+}
+
+/* The module of a description, loaded. The last one is kept: most tests ask for it again and again. */
+static struct {
+    ptxk_flash_prefill_desc desc;
+    ptx_target target;
+    ptx_module *m;
+    void *module;
+} built;
+
+static void build(const ptxk_flash_prefill_desc *desc, ptx_target target) {
+    ptx_module_desc module_desc;
+    const char *text;
+    if (built.m && desc && built.target == target && !memcmp(desc, &built.desc, sizeof *desc)) return;
+    if (built.module) cu.cuModuleUnload(built.module);
+    ptx_module_free(built.m);
+    memset(&built, 0, sizeof built);
+    if (!desc) return;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = target;
+    built.m = ptx_module_new(&module_desc);
+    built.desc = *desc;
+    built.target = target;
+    ptxk_flash_prefill_emit(built.m, desc);
+    text = ptx_text(built.m, NULL);
+    if (CHECK_MORE(text != NULL, ptx_get_error(built.m)->message)) built.module = load_text(text);
+}
+
+/* Launch by the plan; args has the addresses of q, k, v and the cumulative lengths. */
+static int launch(problem *p) {
+    ptxk_message why;
+    uint32_t i;
+    size_t out_bytes = p->out_count * ref_bytes(p->out_format), lse_bytes = p->lse_count * sizeof *p->lse;
+    int ok;
+
+    if (!CHECK_MORE(ptxk_flash_prefill_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
+        return 0;
+    build(&p->desc, p->target);
+    ok = built.module != NULL;
+    memset(p->out, 0xff, out_bytes);
+    memset(p->lse, 0xff, lse_bytes);
+    p->args.out = upload(p->out, out_bytes);
+    p->args.lse = upload(p->lse, lse_bytes);
+    p->args.batch = p->shape.batch;
+    p->args.q_len = p->shape.q_len;
+    p->args.kv_len = p->shape.kv_len;
+    CHECK(p->plan.args_bytes == sizeof p->args);
+    if (p->plan.launches) CHECK_MORE(!ptxk_flash_prefill_check(&p->desc, &p->args, &why), why.text);
+    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
+    for (i = 0; ok && i < p->plan.launches; i++)
+        ok = launch_entry(built.m, built.module, &p->plan.launch[i], &p->args, sizeof p->args);
+    ok = CHECK(cu.cuCtxSynchronize() == 0) && ok;
+    if (ok && out_bytes) ok = CHECK(cu.cuMemcpyDtoH(p->out, p->args.out, out_bytes) == 0);
+    if (ok && lse_bytes) ok = CHECK(cu.cuMemcpyDtoH(p->lse, p->args.lse, lse_bytes) == 0);
+    check_reports();
+    cu.cuMemFree(p->args.out);
+    cu.cuMemFree(p->args.lse);
+    return ok;
+}
+
+static int problem_run(problem *p) {
+    size_t bytes = ref_bytes(p->format);
+    int ok;
+    p->args.q = upload(p->q, p->q_count * bytes);
+    if (p->layout == PACKED) {
+        p->args.k = p->args.q + (uint64_t)(p->k - p->q);
+        p->args.v = p->args.q + (uint64_t)(p->v - p->q);
+    } else {
+        p->args.k = upload(p->k, p->kv_count * bytes);
+        p->args.v = upload(p->v, p->kv_count * bytes);
+    }
+    p->args.cu_q = p->args.cu_kv = 0;
+    if (p->ragged) {
+        p->args.cu_q = upload(p->cu_q, (p->shape.batch + 1) * sizeof *p->cu_q);
+        p->args.cu_kv = upload(p->cu_kv, (p->shape.batch + 1) * sizeof *p->cu_kv);
+    }
+    ok = launch(p);
+    cu.cuMemFree(p->args.q);
+    if (p->layout != PACKED) {
+        cu.cuMemFree(p->args.k);
+        cu.cuMemFree(p->args.v);
+    }
+    if (p->ragged) {
+        cu.cuMemFree(p->args.cu_q);
+        cu.cuMemFree(p->args.cu_kv);
+    }
+    return ok;
+}
+
+/* Every element against the truth; the worst error as a fraction of what arithmetic allows. What belongs to
+   no row must be as it was. */
+static double worst, worst_lse;
+
+static void problem_compare(problem *p) {
+    uint32_t d = p->desc.head_dim, b, h, i, e;
+    double *truth = (double *)malloc(2 * d * sizeof *truth), *bound = truth + d, lse[2];
+    size_t wrong = 0, wrong_lse = 0, seen = 0, filled = 0, n;
+    char text[512], first[200] = "";
+    ref_prefill r;
+    memset(&r, 0, sizeof r);
+    r.q = p->q, r.k = p->k, r.v = p->v;
+    r.format = p->format, r.out = p->out_format;
+    r.d = d;
+    r.scale = p->desc.scale < 0 || p->desc.scale > 0 ? (double)p->desc.scale : 1 / sqrt(d);
+    r.cap = (double)p->desc.soft_cap;
+    r.causal = (p->desc.flags & PTXK_PREFILL_CAUSAL) != 0;
+    r.window = p->desc.window;
+    r.tile = 16;
+    r.weight = ref_unit(p->format);
+    if (p->format
+        == REF_F32) /* one tf32, or two: what the second's truncation loses, and the product of both */
+        r.weight = r.product = p->desc.precision == PTXK_PREFILL_FAST ? 0x1p-11 : 1.5 * 0x1p-20;
+    for (b = 0; b < p->shape.batch; b++) {
+        for (h = 0; h < p->desc.heads; h++) {
+            uint32_t g = h / (p->desc.heads / p->desc.kv_heads);
+            for (i = 0; i < p->q_lens[b]; i++) {
+                size_t at = out_at(p, b, i, h);
+                ref_prefill_row(&r, query_at(p, b, i, h), key_at(p, b, 0, g), (size_t)p->args.k_row_stride,
+                                key_at(p, b, 0, g), (size_t)p->args.v_row_stride,
+                                (int64_t)i + p->kv_lens[b] - p->q_lens[b], p->kv_lens[b], truth, bound, lse);
+                for (e = 0; e < d; e++, seen++) {
+                    double out = ref_get(p->out, p->out_format, at + e), error = fabs(out - truth[e]);
+                    int ok = isnan(truth[e]) ? isnan(out) : error <= bound[e];
+                    if (!ok && !wrong++)
+                        (void)snprintf(first, sizeof first,
+                                       "first: sequence %u, query %u, head %u, element %u: %g, not %g +- %g",
+                                       b, i, h, e, out, truth[e], bound[e]);
+                    if (ok && bound[e] > 0 && error / bound[e] > worst) worst = error / bound[e];
+                }
+                if (p->desc.flags & PTXK_PREFILL_LSE) {
+                    size_t l = (size_t)(p->ragged ? p->cu_q[b] : b * p->args.lse_batch_stride)
+                               + (size_t)(h * p->args.lse_head_stride) + i;
+                    double out = p->lse[l], error = isinf(lse[0]) && isinf(out) && (lse[0] > 0) == (out > 0)
+                                                        ? 0
+                                                        : fabs(out - lse[0]);
+                    int ok = isnan(lse[0]) ? isnan(out) : error <= lse[1];
+                    if (!ok && !wrong_lse++)
+                        (void)snprintf(first, sizeof first,
+                                       "first lse: sequence %u, query %u, head %u: %g, not %g +- %g", b, i, h,
+                                       out, lse[0], lse[1]);
+                    if (ok && lse[1] > 0 && error / lse[1] > worst_lse) worst_lse = error / lse[1];
+                }
+            }
+        }
+    }
+    for (n = 0; n < p->out_count * ref_bytes(p->out_format) / 2; n++)
+        filled += ((uint16_t *)(void *)p->out)[n] != 0xffff;
+    (void)snprintf(
+        text, sizeof text,
+        "(h%u kv%u d%u type %u to %u, flags %u, window %u, layout %u, ragged %d, sm_%u, batch %u, q %u, "
+        "kv %u: %u + %u of %u wrong; %s)",
+        p->desc.heads, p->desc.kv_heads, d, (unsigned)p->format, (unsigned)p->out_format, p->desc.flags,
+        p->desc.window, (unsigned)p->layout, p->ragged, p->target, p->shape.batch, p->shape.q_len,
+        p->shape.kv_len, (unsigned)wrong, (unsigned)wrong_lse, (unsigned)seen, first);
+    CHECK_MORE(wrong + wrong_lse == 0, text);
+    CHECK_MORE(filled <= seen * ref_bytes(p->out_format) / 2, text);
+    free(truth);
+}
+
+static void problem_check(problem *p) {
+    if (problem_run(p)) problem_compare(p);
+}
+
+static void check_one(ptxk_flash_prefill_desc desc, uint32_t q_len, uint32_t kv_len) {
+    problem p = problem_new(desc, ROWS, 0, &q_len, &kv_len, 1);
+    problem_check(&p);
+    problem_free(&p);
+}
+
+/* -- the grid of shapes -- */
+
+static void every_tile_edge(void) {
+    static const uint32_t lengths[] = {0, 1, 15, 16, 17, 31, 47, 48, 49, 63, 64, 65, 127, 128, 129, 191, 257};
+    uint32_t i, j, n = sizeof lengths / sizeof *lengths;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++)
+            if ((i + j) % 3 == 0 || i == j)
+                check_one(describe(1, 1, 64, REF_F16, (i + j) & 1), lengths[i], lengths[j]);
+}
+
+static void check_on(unsigned target, ptxk_flash_prefill_desc desc, uint32_t q_len, uint32_t kv_len) {
+    problem p = problem_new(desc, ROWS, 0, &q_len, &kv_len, 1);
+    p.target = PTX_SM(target);
+    problem_check(&p);
+    problem_free(&p);
+}
+
+static void every_type_on_sm_75(void) {
+    static const uint32_t dims[] = {8, 24, 40, 64, 72, 96, 128, 136, 160, 192, 256};
+    uint32_t i, format;
+    for (format = 0; format < 3; format++)
+        for (i = 0; i < 11; i++)
+            check_on(75, describe(2, 1, dims[i], (enum ref_format)format, i & 1), 50, 75);
+}
+
+static void every_head_dim(void) {
+    uint32_t d;
+    for (d = 8; d <= 256; d += 8) {
+        check_one(describe(2, 1, d, REF_F16, 1), 70, 130);
+        check_one(describe(1, 1, d, REF_BF16, 0), 40, 33);
+    }
+}
+
+/* -- everything with everything -- */
+
+static uint32_t one_of(const uint32_t *list, uint32_t n) { return list[random_below(n)]; }
+
+static void random_product(void) {
+    static const uint32_t dims[] = {8, 16, 24, 32, 40, 64, 72, 80, 96, 104, 128, 160, 192, 256},
+                          lens[] = {0, 1, 2, 15, 33, 63, 64, 65, 100, 127, 128, 129, 200},
+                          targets[] = {75, 80, 86, 89, 90}, groups[] = {1, 2, 3, 7, 8},
+                          windows[] = {0, 0, 1, 2, 17, 64, 65, 150};
+    uint32_t round, b;
+    for (round = 0; round < 60; round++) {
+        uint32_t kv_heads = 1 + random_below(3), q_lens[BATCH_MAX], kv_lens[BATCH_MAX],
+                 batch = 1 + random_below(3), ragged = random_below(2);
+        enum layout layout = (enum layout)random_below(3);
+        ptxk_flash_prefill_desc desc = describe(kv_heads * one_of(groups, 5), kv_heads, one_of(dims, 14),
+                                                (enum ref_format)random_below(3), random_below(4));
+        problem p;
+        if (random_below(2)) desc.out_type = type_of((enum ref_format)random_below(3));
+        desc.window = one_of(windows, 8);
+        if (desc.type == PTX_F32) desc.precision = random_below(2);
+        if (!random_below(4)) desc.scale = (float)random_within(0.5);
+        if (!random_below(4)) desc.soft_cap = (float)(1 + random_below(50));
+        for (b = 0; b < batch; b++) {
+            int again = b && !ragged;
+            q_lens[b] = again ? q_lens[0] : one_of(lens, 13);
+            kv_lens[b] = again ? kv_lens[0] : layout == PACKED ? q_lens[b] : one_of(lens, 13);
+        }
+        p = problem_new(desc, layout, (int)ragged, q_lens, kv_lens, batch);
+        p.target = PTX_SM(one_of(targets, 5));
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+static void window_edges(void) {
+    static const uint32_t windows[] = {1, 2, 31, 32, 33, 63, 64, 65, 128, 1000, 1u << 30};
+    uint32_t i, causal;
+    for (i = 0; i < 11; i++) {
+        for (causal = 0; causal < 2; causal++) {
+            ptxk_flash_prefill_desc desc = describe(1, 1, 32, REF_F16, causal | PTXK_PREFILL_LSE);
+            desc.window = windows[i];
+            check_one(desc, 150, 150);
+            check_one(desc, 130, 300); /* the first query is at position 170 */
+            check_one(desc, 150, 20);  /* ... at -130: sees nothing */
+        }
+    }
+}
+
+static void ragged_batches_with_empty_sequences(void) {
+    static const uint32_t q[] = {0, 130, 1, 0, 64, 5, 0}, kv[] = {0, 130, 200, 70, 0, 5, 0};
+    uint32_t format, layout;
+    for (format = 0; format < 3; format++) {
+        for (layout = 0; layout < 4; layout++) {
+            problem p = problem_new(describe(4, 2, 64, (enum ref_format)format, 3),
+                                    layout % 2 ? HEADS : ROWS, 1, q, kv, 7);
+            if (layout > 1) p.shape.q_len = 2000, p.shape.kv_len = 3000; /* bounds above all rows */
+            problem_check(&p);
+            problem_free(&p);
+        }
+    }
+}
+
+static void an_empty_batch_has_no_launches(void) {
+    ptxk_flash_prefill_desc desc = describe(4, 2, 64, REF_F16, 1);
+    ptxk_flash_prefill_shape shape;
+    ptx_plan plan;
+    memset(&shape, 0, sizeof shape);
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, NULL) == PTX_E_NONE && !plan.launches);
+    shape.batch = 3;
+    shape.kv_len = 10;
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, NULL) == PTX_E_NONE && !plan.launches);
+}
+
+/* Cumulative lengths that promise more than the arguments allow: keys: NaN, and k and v are not touched;
+   queries: nothing is written. Other sequences are right. */
+static void lengths_beyond_the_arguments(void) {
+    static const uint32_t q[] = {20, 20, 20}, kv[] = {30, 30, 30};
+    uint32_t i, e, good = 0, bad = 0, round;
+    for (round = 0; round < 2; round++) {
+        problem p = problem_new(describe(1, 1, 16, REF_F16, 1), ROWS, 1, q, kv, 3);
+        uint32_t *begins = round ? p.cu_q : p.cu_kv;
+        uint16_t *out;
+        begins[2] =
+            0xfffffff0u; /* sequence 1 is too long, sequence 2 longer than any: the difference wraps */
+        if (problem_run(&p)) {
+            out = (uint16_t *)(void *)p.out;
+            for (i = 0; i < 20; i++) {
+                for (e = 0; e < 16; e++) {
+                    good += isfinite(ref_from_f16(out[i * 16 + e])) ? 1 : 0;
+                    bad += round ? out[(20 + i) * 16 + e] == 0xffff
+                                 : isnan(ref_from_f16(out[(20 + i) * 16 + e]))
+                                       && out[(20 + i) * 16 + e] != 0xffff;
+                }
+            }
+        }
+        problem_free(&p);
+    }
+    CHECK(good == 2 * 320 && bad == 2 * 320);
+}
+
+/* -- SEEDS.md, 001: one test for each input on which the original fails -- */
+
+static void all_of_every_tile_is_stored(void) {
+    static const uint32_t dims[] = {16, 32, 64, 128, 256};
+    uint32_t i, n, missing = 0;
+    for (i = 0; i < 5; i++) {
+        uint32_t length = 16;
+        problem p = problem_new(describe(1, 1, dims[i], REF_F16, 0), ROWS, 0, &length, &length, 1);
+        if (problem_run(&p))
+            for (n = 0; n < 16 * dims[i]; n++) missing += ((uint16_t *)(void *)p.out)[n] == 0xffff;
+        problem_free(&p);
+    }
+    CHECK(missing == 0);
+}
+
+/* Query i sees key 15 - i almost alone, and the value of key j, column e, is 100 j + e. */
+static void weights_and_values_are_not_transposed(void) {
+    uint32_t length = 16, i, e, wrong = 0;
+    problem p = problem_new(describe(1, 1, 16, REF_F16, 0), ROWS, 0, &length, &length, 1);
+    for (i = 0; i < 16; i++) {
+        for (e = 0; e < 16; e++) {
+            put(p.q, REF_F16, i * 16 + e, e == 15 - i ? 64 : 0);
+            put(p.k, REF_F16, i * 16 + e, e == i ? 64 : 0);
+            put(p.v, REF_F16, i * 16 + e, 100 * i + e);
+        }
+    }
+    problem_check(&p);
+    for (i = 0; i < 16; i++)
+        for (e = 0; e < 16; e++)
+            wrong += fabs(ref_get(p.out, REF_F16, i * 16 + e) - (100.0 * (15 - i) + e)) > 1;
+    CHECK(wrong == 0);
+    problem_free(&p);
+}
+
+/* Rows whose scores are far from each other's: a maximum shared by rows would make weights of 0. */
+static void each_row_has_its_own_maximum_and_sum(void) {
+    uint32_t length = 128, i, e, format;
+    for (format = 0; format < 3; format++) {
+        problem p = problem_new(describe(1, 1, 64, (enum ref_format)format, 2), ROWS, 0, &length, &length, 1);
+        for (i = 0; i < length; i++)
+            for (e = 0; e < 64; e++)
+                put(p.q, p.format, i * 64 + e,
+                    random_within(1) * ldexp(1, (int)(i % 13) - 6) + (i % 5 ? 0.5 : -4));
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+/* The maximum grows in every tile: what has been summed must shrink each time. */
+static void sums_are_rescaled_between_tiles(void) {
+    uint32_t lengths[2] = {40, 500}, i, e;
+    problem p = problem_new(describe(1, 1, 64, REF_F16, 2), ROWS, 0, &lengths[0], &lengths[1], 1);
+    for (i = 0; i < 40; i++)
+        for (e = 0; e < 64; e++) put(p.q, REF_F16, i * 64 + e, e ? random_within(0.1) : 1);
+    for (i = 0; i < 500; i++) put(p.k, REF_F16, i * 64, i / 10.0);
+    problem_check(&p);
+    problem_free(&p);
+}
+
+/* Future keys would have all the weight. */
+static void the_diagonal_tile_is_masked(void) {
+    uint32_t i, e, format;
+    for (format = 0; format < 3; format++) {
+        uint32_t length = 100;
+        problem p = problem_new(describe(1, 1, 32, (enum ref_format)format, 1), ROWS, 0, &length, &length, 1);
+        for (i = 0; i < length; i++)
+            for (e = 0; e < 32; e++) {
+                put(p.q, p.format, i * 32 + e, 1);
+                put(p.k, p.format, i * 32 + e, i / 4.0);
+            }
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+static void seq_that_is_no_multiple_of_16(void) {
+    uint32_t length;
+    for (length = 1; length < 48; length += 3)
+        check_one(describe(1, 1, 32, REF_F16, length & 1), length, length);
+}
+
+static void d_that_is_no_multiple_of_16(void) {
+    uint32_t d, format;
+    for (format = 0; format < 3; format++)
+        for (d = 8; d <= 256; d += 48) check_one(describe(1, 1, d, (enum ref_format)format, 1), 37, 61);
+}
+
+static void gqa_of_every_kind(void) {
+    static const uint32_t heads[] = {8, 7, 32, 12, 6}, kv_heads[] = {1, 1, 8, 12, 2};
+    uint32_t i;
+    for (i = 0; i < 5; i++) {
+        static const uint32_t q[] = {20, 40}, kv[] = {90, 41};
+        problem p = problem_new(describe(heads[i], kv_heads[i], 64, REF_BF16, 1), HEADS, 1, q, kv, 2);
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+/* f32 and bf16 keep their range: q and k to 1e6 (scores to 1e12 before a scale of 1e-12), v to 1e30. */
+static void values_above_65504_stay_finite(void) {
+    uint32_t i, round, length = 70, target;
+    for (target = 75; target <= 80; target += 5) {
+        for (round = 0; round < 3; round++) {
+            ptxk_flash_prefill_desc desc = describe(1, 1, 64, round < 2 ? REF_F32 : REF_BF16, 1);
+            problem p;
+            size_t infinite = 0;
+            desc.scale = 1e-12f;
+            desc.precision = round == 1;
+            p = problem_new(desc, ROWS, 0, &length, &length, 1);
+            p.target = PTX_SM(target);
+            for (i = 0; i < length * 64; i++) {
+                put(p.q, p.format, i, random_within(1e6));
+                put(p.k, p.format, i, random_within(1e6));
+                put(p.v, p.format, i, random_within(1e30));
+            }
+            problem_check(&p);
+            for (i = 0; i < length * 64; i++) infinite += isfinite(ref_get(p.out, p.format, i)) ? 0 : 1;
+            CHECK(infinite == 0);
+            problem_free(&p);
+        }
+    }
+}
+
+/* f32 and bf16 values near the largest there is: the sum of many must not pass it on the way. */
+static void values_near_the_largest_of_f32(void) {
+    static const uint32_t lengths[] = {1, 70, 600};
+    uint32_t i, round, target, n;
+    for (target = 75; target <= 80; target += 5)
+        for (round = 0; round < 4; round++)
+            for (n = 0; n < 3; n++) {
+                ptxk_flash_prefill_desc desc = describe(1, 1, 64, round < 2 ? REF_F32 : REF_BF16, round & 1);
+                uint32_t rows = 40;
+                problem p;
+                if (round == 1) desc.precision = PTXK_PREFILL_FAST;
+                desc.out_type = PTX_F32;
+                p = problem_new(desc, ROWS, 0, &rows, &lengths[n], 1);
+                p.target = PTX_SM(target);
+                for (i = 0; i < lengths[n] * 64; i++) /* columns of one sign, and of both */
+                    put(p.v, p.format, i, i % 4 ? 3.38e38 : random_within(3.38e38));
+                for (i = 0; i < rows && round == 3; i++) /* all with the same weight */
+                    put(p.q, p.format, i * 64 + 1, fabs(ref_get(p.q, p.format, i * 64 + 1)) + 0.125);
+                for (i = 0; i < lengths[n] && round == 3; i++)
+                    put(p.k, p.format, i * 64 + 1, (double)INFINITY);
+                problem_check(&p);
+                problem_free(&p);
+            }
+}
+
+/* f16: 900 keys whose weights are 2^-22 to 2^-36 of the largest, whose value is 0, make all of the output. */
+static void small_weights_count(void) {
+    uint32_t rows = 20, length = 901, i, e, target, zeros = 0;
+    for (target = 75; target <= 80; target += 5) {
+        ptxk_flash_prefill_desc desc = describe(1, 1, 16, REF_F16, 0);
+        problem p;
+        desc.scale = 0.69314718f;
+        desc.out_type = PTX_F32;
+        p = problem_new(desc, ROWS, 0, &rows, &length, 1);
+        p.target = PTX_SM(target);
+        for (i = 0; i < rows; i++)
+            for (e = 0; e < 16; e++) put(p.q, REF_F16, i * 16 + e, e ? 0 : 1);
+        for (i = 0; i < length; i++)
+            for (e = 0; e < 16; e++) {
+                put(p.k, REF_F16, i * 16 + e, e || i == 450 ? 0 : -22 - (double)(i % 15));
+                put(p.v, REF_F16, i * 16 + e, i == 450 ? 0 : 60000);
+            }
+        problem_check(&p);
+        for (i = 0; i < rows; i++) zeros += ref_get(p.out, REF_F32, i * 16) < 1;
+        problem_free(&p);
+    }
+    CHECK(zeros == 0);
+}
+
+/* Scores of 2^40 and more, which differ from their products with the scale by more than 2^x can take: equal
+   keys share the weight all the same. */
+static void scores_of_any_size(void) {
+    static const double sizes[3] = {2e13, 55555, 2e13};
+    uint32_t rows = 30, length = 200, i, e, format, target, wrong = 0;
+    for (target = 75; target <= 80; target += 5)
+        for (format = 0; format < 3; format++) {
+            problem p = problem_new(describe(1, 1, 128, (enum ref_format)format, 0), ROWS, 0, &rows, &length,
+                                    1);
+            double mean = 0;
+            p.target = PTX_SM(target);
+            for (e = 0; e < 128; e++) {
+                double q = (1 - random_within(0.5)) * sizes[format],
+                       x = (1 - random_within(0.5)) * sizes[format];
+                if (format == REF_F16) q /= 2, x /= 2;
+                for (i = 0; i < rows; i++) put(p.q, p.format, i * 128 + e, q);
+                for (i = 0; i < length; i++) put(p.k, p.format, i * 128 + e, i % 2 ? x : x / 2);
+            }
+            for (i = 0; i < length; i++) {
+                put(p.v, p.format, i * 128 + 7, i % 8);
+                mean += i % 2 ? i % 8 : 0;
+            }
+            mean /= length / 2;
+            problem_check(&p);
+            for (i = 0; i < rows; i++) wrong += !(fabs(ref_get(p.out, p.format, i * 128 + 7) - mean) < 0.05);
+            problem_free(&p);
+        }
+    CHECK(wrong == 0);
+}
+
+static void shared_memory_fits_every_device(void) {
+    uint32_t d, format, rows = 0;
+    for (format = 0; format < 3; format++) {
+        for (d = 8; d <= 256; d += 8) {
+            ptxk_flash_prefill_desc desc = describe(1, 1, d, (enum ref_format)format, 1);
+            ptxk_flash_prefill_shape shape;
+            ptx_plan plan;
+            memset(&shape, 0, sizeof shape);
+            shape.batch = 1, shape.q_len = shape.kv_len = 1000;
+            CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, NULL) == PTX_E_NONE);
+            rows = (1000 + plan.launch[0].grid[1] - 1) / plan.launch[0].grid[1];
+            CHECK(plan.launches == 1 && plan.launch[0].shared_bytes <= 65536 && rows >= 30);
+        }
+    }
+}
+
+/* The first shared symbol is at 0 up to sm_89, and not from sm_90 on: the text must name it. */
+static void shared_memory_is_addressed_by_its_symbol(void) {
+    ptxk_flash_prefill_desc desc = describe(1, 1, 64, REF_F16, 1);
+    ptx_module *m = ptx_module_new(NULL);
+    const char *text;
+    ptxk_flash_prefill_emit(m, &desc);
+    text = ptx_text(m, NULL);
+    CHECK(text && strstr(text, "mov.b32") && strstr(text, "$dynamic;"));
+    ptx_module_free(m);
+}
+
+/* -- what is not finite -- */
+
+static void infinite_scores(void) {
+    uint32_t format, round, i, length = 150, target, kind;
+    for (target = 75; target <= 80; target += 5) {
+        for (format = 0; format < 3; format++) {
+            for (round = 0; round < 2; round++) {
+                for (kind = 0; kind < 5; kind++) {
+                    ptxk_flash_prefill_desc desc = describe(1, 1, 64, (enum ref_format)format, round ? 3 : 2);
+                    problem p;
+                    if (kind == 4 && format == REF_F32) desc.precision = PTXK_PREFILL_FAST;
+                    p = problem_new(desc, ROWS, 0, &length, &length, 1);
+                    p.target = PTX_SM(target);
+                    for (i = 0; i < length; i++) { /* q[0] > 0: K[0] = +-inf makes the score of that sign */
+                        size_t at = (size_t)i * 64;
+                        put(p.q, p.format, at, fabs(ref_get(p.q, p.format, at)) + 0.125);
+                        if (kind == 0 && i % 3) put(p.k, p.format, at, (double)-INFINITY);
+                        if (kind == 1) put(p.k, p.format, at, (double)-INFINITY);
+                        if ((kind == 2 || kind == 4) && i % 11 == 4) put(p.k, p.format, at, (double)INFINITY);
+                        if (kind == 3) put(p.k, p.format, at, (double)(i == 70 ? INFINITY : -INFINITY));
+                    }
+                    problem_check(&p);
+                    problem_free(&p);
+                }
+            }
+        }
+    }
+}
+
+/* Infinite elements of q, alone and beside others, with small ones and zeros that meet infinite K. */
+static void infinite_elements_of_q(void) {
+    uint32_t turn, i, length = 80;
+    for (turn = 0; turn < 48; turn++) {
+        enum ref_format format = (enum ref_format)(turn % 3);
+        ptxk_flash_prefill_desc desc = describe(1, 1, 64, format, turn / 24 ? 3 : 2);
+        problem p;
+        desc.scale = turn / 3 % 2 ? -0.25f : 0;
+        desc.soft_cap = turn / 6 % 2 ? 5 : 0;
+        if (format == REF_F32 && turn / 12 % 2) desc.precision = PTXK_PREFILL_FAST;
+        p = problem_new(desc, ROWS, 0, &length, &length, 1);
+        p.target = PTX_SM(turn / 12 % 2 ? 80 : 75);
+        for (i = 0; i < length; i++) {
+            put(p.q, p.format, i * 64 + i % 7, (double)(i % 2 ? INFINITY : -INFINITY));
+            if (i % 5 == 1) put(p.q, p.format, i * 64 + 9, (double)INFINITY); /* its opposite: some NaN */
+            if (i % 5 == 2) put(p.q, p.format, i * 64 + 30, 1e-7);
+            if (i % 16 == 3) put(p.q, p.format, i * 64 + 31, (double)NAN);
+        }
+        put(p.k, p.format, 9 * 64 + 30, (double)-INFINITY);
+        if (turn % 4 == 3) put(p.k, p.format, 70 * 64 + 2, 0); /* NaN in the queries whose element it meets */
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+static void nan_scores_make_their_query_nan_and_no_other(void) {
+    uint32_t length = 100, i, target, wrong = 0;
+    for (target = 75; target <= 80; target += 5) {
+        problem p = problem_new(describe(2, 1, 32, REF_F16, 3), ROWS, 0, &length, &length, 1);
+        p.target = PTX_SM(target);
+        put(p.k, REF_F16, 60 * 32 + 7, (double)NAN);
+        put(p.q, REF_F16, (11 * 2 + 1) * 32 + 5, (double)NAN);
+        problem_check(&p);
+        for (i = 0; i < 200; i++)
+            wrong += (isnan(ref_get(p.out, REF_F16, i * 32)) != 0) != (i / 2 >= 60 || i == 23);
+        problem_free(&p);
+    }
+    CHECK(wrong == 0);
+}
+
+static void scale_and_cap_are_used(void) {
+    uint32_t i, format;
+    for (format = 0; format < 3; format++) {
+        for (i = 0; i < 4; i++) {
+            ptxk_flash_prefill_desc desc = describe(1, 1, 64, (enum ref_format)format, 3);
+            desc.scale = i & 1 ? -0.25f : 1.0f;
+            if (i & 2) desc.soft_cap = 5;
+            check_one(desc, 70, 90);
+        }
+    }
+}
+
+/* -- offsets -- */
+
+/* Three heads 2^31 + 64 elements apart, and rows 2^22: the last head begins past 2^32 elements. One tensor of
+   memory that nobody else touches is q, k, v and, behind them, out. */
+static void offsets_past_2_to_32_elements(void) {
+    const uint64_t head = ((uint64_t)1 << 31) + 64, row = 1 << 22;
+    const uint32_t length = 40, d = 64;
+    uint32_t h, i, e;
+    problem p = problem_new(describe(3, 3, d, REF_F16, 1), ROWS, 0, &length, &length, 1);
+    device_ptr memory = 0;
+    size_t bytes = (size_t)(2 * head + length * row + 1024) * 2;
+    if (cu.cuMemAlloc(&memory, bytes)) {
+        printf("SKIP offsets_past_2_to_32_elements: no %.1f GB of device memory\n", (double)bytes / 1e9);
+        problem_free(&p);
+        return;
+    }
+    for (h = 0; h < 3; h++) {
+        for (i = 0; i < length; i++) {
+            device_ptr at = memory + 2 * (h * head + i * row);
+            CHECK(cu.cuMemcpyHtoD(at, p.q + 2 * query_at(&p, 0, i, h), d * 2) == 0);
+            CHECK(cu.cuMemcpyHtoD(at + 256, p.k + 2 * key_at(&p, 0, i, h), d * 2) == 0);
+            CHECK(cu.cuMemcpyHtoD(at + 512, p.v + 2 * key_at(&p, 0, i, h), d * 2) == 0);
+        }
+    }
+    build(&p.desc, p.target);
+    CHECK(ptxk_flash_prefill_plan(&p.desc, &p.shape, &p.plan, NULL) == PTX_E_NONE);
+    if (built.module) {
+        ptxk_flash_prefill_args args = p.args;
+        args.q = memory, args.k = memory + 256, args.v = memory + 512, args.out = memory + 768;
+        args.q_row_stride = args.k_row_stride = args.v_row_stride = args.out_row_stride = row;
+        args.q_head_stride = args.k_head_stride = args.v_head_stride = args.out_head_stride = head;
+        args.batch = 1, args.q_len = args.kv_len = length;
+        CHECK(ptxk_flash_prefill_check(&p.desc, &args, NULL) == PTX_E_NONE);
+        CHECK(launch_entry(built.m, built.module, &p.plan.launch[0], &args, sizeof args));
+        CHECK(cu.cuCtxSynchronize() == 0);
+        check_reports();
+        for (h = 0; h < 3; h++)
+            for (i = 0; i < length; i++)
+                CHECK(cu.cuMemcpyDtoH(p.out + 2 * out_at(&p, 0, i, h),
+                                      memory + 2 * (h * head + i * row) + 768, d * 2)
+                      == 0);
+        for (e = 0; e < p.lse_count; e++) p.lse[e] = 0;
+        problem_compare(&p);
+    }
+    cu.cuMemFree(memory);
+    problem_free(&p);
+}
+
+/* out may be q: a block has read its queries before it writes them. */
+static void out_may_be_q(void) {
+    uint32_t length = 200;
+    problem p = problem_new(describe(2, 1, 64, REF_F16, 1), ROWS, 0, &length, &length, 1), copy = p;
+    size_t bytes = p.q_count * 2;
+    build(&p.desc, p.target);
+    CHECK(ptxk_flash_prefill_plan(&p.desc, &p.shape, &p.plan, NULL) == PTX_E_NONE);
+    ptxk_flash_prefill_pack(&p.desc, &p.shape, &p.args);
+    CHECK(p.args.q_row_stride == copy.args.q_row_stride && p.args.k_batch_stride == copy.args.k_batch_stride
+          && p.args.out_head_stride == copy.args.out_head_stride
+          && p.args.lse_head_stride == copy.args.lse_head_stride);
+    p.args.q = p.args.out = upload(p.q, bytes);
+    p.args.k = upload(p.k, p.kv_count * 2);
+    p.args.v = upload(p.v, p.kv_count * 2);
+    p.args.batch = 1, p.args.q_len = p.args.kv_len = length;
+    if (built.module && launch_entry(built.m, built.module, &p.plan.launch[0], &p.args, sizeof p.args)) {
+        CHECK(cu.cuMemcpyDtoH(p.out, p.args.out, bytes) == 0);
+        check_reports();
+        problem_compare(&p);
+    }
+    cu.cuMemFree(p.args.q);
+    cu.cuMemFree(p.args.k);
+    cu.cuMemFree(p.args.v);
+    problem_free(&p);
+}
+
+/* -- refusals -- */
+
+static void refuse_desc(ptxk_flash_prefill_desc desc, const char *message) {
+    ptxk_flash_prefill_shape shape;
+    ptxk_flash_prefill_args args;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *m = ptx_module_new(NULL);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    CHECK(ptxk_flash_prefill_emit(m, &desc) == PTX_E_DESC);
+    CHECK_MORE(strstr(ptx_get_error(m)->message, message) != NULL, ptx_get_error(m)->message);
+    CHECK_MORE(strstr(ptx_get_error(m)->message, "flash_prefill.c:") != NULL, ptx_get_error(m)->message);
+    CHECK(ptx_entry_count(m) == 0);
+    ptx_module_free(m);
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) == PTX_E_DESC && plan.launches == 0);
+    CHECK_MORE(strstr(why.text, message) != NULL, why.text);
+    CHECK(ptxk_flash_prefill_check(&desc, &args, &why) == PTX_E_DESC);
+}
+
+static void bad_descriptions_are_refused(void) {
+    ptxk_flash_prefill_desc good = describe(4, 2, 64, REF_F16, 1), d;
+#define REFUSE(change, message) d = good, d.change, refuse_desc(d, message)
+    REFUSE(heads = 0, "heads is 0, must be 1 to 65536");
+    REFUSE(heads = 65538, "heads is 65538, must be 1 to 65536");
+    REFUSE(heads = 5, "heads is 5, must be a multiple of kv_heads, 2");
+    REFUSE(kv_heads = 0, "kv_heads is 0, must be 1 to 65536");
+    REFUSE(head_dim = 0, "head_dim is 0, must be a multiple of 8 from 8 to 256");
+    REFUSE(head_dim = 100, "head_dim is 100, must be a multiple of 8");
+    REFUSE(head_dim = 512, "head_dim is 512, must be a multiple of 8 from 8 to 256");
+    REFUSE(type = 0, "type is 0, must be PTX_F32, PTX_F16 or PTX_BF16");
+    REFUSE(type = PTX_F64, "must be PTX_F32, PTX_F16 or PTX_BF16");
+    REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
+    REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
+    REFUSE(out_type = 0, "out_type is 0");
+    REFUSE(flags = 4, "flags is 4");
+    REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");
+    REFUSE(precision = 1, "precision is 1, must be PTXK_PREFILL_EXACT with 16-bit types");
+    REFUSE(precision = 2, "precision is 2");
+    REFUSE(scale = INFINITY, "scale is inf");
+    REFUSE(scale = NAN, "scale is ");
+    REFUSE(soft_cap = -1, "soft_cap is -1");
+    REFUSE(soft_cap = NAN, "soft_cap is ");
+#undef REFUSE
+}
+
+static void refuse_args(const ptxk_flash_prefill_desc *desc, ptxk_flash_prefill_args args,
+                        const char *message) {
+    ptxk_message why;
+    CHECK(ptxk_flash_prefill_check(desc, &args, &why) == PTX_E_ARGUMENT);
+    CHECK_MORE(strstr(why.text, message) != NULL, why.text);
+}
+
+static void bad_shapes_and_arguments_are_refused(void) {
+    ptxk_flash_prefill_desc desc = describe(4, 2, 64, REF_F16, 3);
+    ptxk_flash_prefill_shape shape;
+    ptxk_flash_prefill_args good, a;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *m;
+    memset(&shape, 0, sizeof shape);
+    shape.batch = 1, shape.q_len = (1u << 30) + 1;
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "q_len is"));
+    shape.q_len = 1u << 30;
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) == PTX_E_DESC
+          && strstr(why.text, "must be at most 8388480"));
+    shape.q_len = 65535 * 128;
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) == PTX_E_NONE
+          && plan.launch[0].grid[1] == 65535);
+    shape.batch = 1u << 29;
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "batch is"));
+    CHECK(ptxk_flash_prefill_plan(NULL, &shape, &plan, &why) == PTX_E_ARGUMENT);
+    CHECK(ptxk_flash_prefill_plan(&desc, NULL, &plan, &why) == PTX_E_ARGUMENT);
+    CHECK(ptxk_flash_prefill_plan(&desc, &shape, NULL, &why) == PTX_E_ARGUMENT);
+    m = ptx_module_new(NULL);
+    CHECK(ptxk_flash_prefill_emit(m, NULL) == PTX_E_ARGUMENT);
+    ptx_module_free(m);
+    CHECK(ptxk_flash_prefill_emit(NULL, &desc) != PTX_E_NONE);
+
+    memset(&good, 0, sizeof good);
+    shape.batch = 2, shape.q_len = 10, shape.kv_len = 20;
+    ptxk_flash_prefill_pack(&desc, &shape, &good);
+    good.q = 0x1000, good.k = 0x20000, good.v = 0x30000, good.out = 0x40000, good.lse = 0x50004;
+    good.batch = 2, good.q_len = 10, good.kv_len = 20;
+    CHECK_MORE(ptxk_flash_prefill_check(&desc, &good, &why) == PTX_E_NONE, why.text);
+    CHECK(ptxk_flash_prefill_check(&desc, NULL, &why) == PTX_E_ARGUMENT);
+#define REFUSE(change, message) a = good, a.change, refuse_args(&desc, a, message)
+    REFUSE(q = 0, "q is 0");
+    REFUSE(v = 0, "v is 0");
+    REFUSE(out = 0, "out is 0");
+    REFUSE(lse = 0, "lse is 0");
+    REFUSE(k = 0x20008, "k is not aligned to 16 bytes");
+    REFUSE(lse = 0x50002, "lse is not aligned to 4 bytes");
+    REFUSE(cu_q = 2, "cu_q is not aligned to 4 bytes");
+    REFUSE(k_head_stride = 60, "k_head_stride is 60, must be a multiple of 8 elements");
+    REFUSE(v_row_stride = (uint64_t)1 << 32, "v_row_stride is 4294967296, must be below 2^32");
+    REFUSE(q_batch_stride = (uint64_t)1 << 60, "q_batch_stride is");
+    REFUSE(out_row_stride = 32, "rows of out overlap");
+    REFUSE(out = 0x20000, "out overlaps k");
+    REFUSE(kv_len = 0xffffffffu, "kv_len is 4294967295, must be 0 to 1073741824");
+#undef REFUSE
+}
+
+/* With cumulative lengths q_len and kv_len are bounds: they may pass the rows that there are, in every
+   layout, and wherever the tensors lie. What cannot be right is refused as before. */
+static void bounds_above_the_rows_of_ragged_batches(void) {
+    ptxk_flash_prefill_desc desc = describe(4, 2, 64, REF_F16, 3);
+    ptxk_flash_prefill_shape shape = {3, 500, 700, 7, 9};
+    ptxk_flash_prefill_args a, rows;
+    ptxk_message why;
+    ptx_plan plan;
+    CHECK(!ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) && plan.launch[0].grid[1] == 1);
+    shape.q_total = 0;
+    CHECK(!ptxk_flash_prefill_plan(&desc, &shape, &plan, &why) && plan.launch[0].grid[1] == 4);
+    shape.q_total = 7;
+    memset(&a, 0, sizeof a);
+    a.cu_q = 0x1000, a.cu_kv = 0x2000;
+    ptxk_flash_prefill_pack(&desc, &shape, &a);
+    a.q = 0x10000, a.out = a.q + 7 * 4 * 128, a.k = a.out + 7 * 4 * 128, a.v = a.k + 9 * 2 * 128;
+    a.lse = a.v + 9 * 2 * 128; /* all of them side by side */
+    a.batch = 3, a.q_len = 500, a.kv_len = 700;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+    rows = a;
+    a.q_row_stride = a.out_row_stride = a.k_row_stride = a.v_row_stride = 64;
+    a.q_head_stride = a.out_head_stride = 7 * 64;
+    a.k_head_stride = a.v_head_stride = 9 * 64;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+    a.q_head_stride = a.out_head_stride = a.k_head_stride = a.v_head_stride = 64; /* one row */
+    a.lse_head_stride = 1;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+    a.q = a.out;
+    CHECK_MORE(!ptxk_flash_prefill_check(&desc, &a, &why), why.text);
+#define REFUSE(change, message) a = rows, a.change, refuse_args(&desc, a, message)
+    REFUSE(out_row_stride = 0, "rows of out overlap");
+    REFUSE(out_row_stride = 3 * 64, "rows of out overlap");
+    REFUSE(out_head_stride = 56, "rows of out overlap");
+    REFUSE(lse_head_stride = 0, "rows of lse overlap");
+    REFUSE(out = a.q + 16, "out overlaps q");
+    REFUSE(k = a.out, "out overlaps k");
+#undef REFUSE
+}
+
+/* -- what the CPU driver counts -- */
+
+/* The reads of a causal block end at its last query: what remains is that each block reads them. All copies
+   are of 16 bytes, no access of shared memory conflicts, the products are made by tensor cores. */
+static void counts_are_held(uint32_t d, enum ref_format format, uint32_t precision, uint32_t length,
+                            uint32_t flags) {
+    ptxk_flash_prefill_desc desc = describe(2, 1, d, format, flags);
+    ptxsim_counters c;
+    problem p;
+    double reads = 0, sectors, bytes = format == REF_F32 ? 4 : 2, least;
+    uint32_t rows, i;
+    desc.precision = precision;
+    p = problem_new(desc, ROWS, 0, &length, &length, 1);
+    problem_check(&p);
+    cu.ptxsim_counters_get(&c, sizeof c);
+    rows = d <= (format == REF_F32 ? 64 : 128) ? 128 : d > 160 && format == REF_F32 ? 32 : 64;
+    CHECK(p.plan.launch[0].grid[1] == (length + rows - 1) / rows);
+    for (i = 0; i < length; i += rows) {
+        uint32_t end = i + rows < length ? i + rows : length;
+        reads += (end - i) + 2.0 * (flags & 1 ? end : length);
+    }
+    reads *= 2 * d * bytes;
+    sectors = 32.0 * (double)c.global_load_sectors;
+    least = 2.0 * 2 * d * length * (double)length / (flags & 1 ? 2 : 1) * 2;
+    printf("note: d %3u, %s, length %u, flags %u: %.4f of the reads by tiles, %.2f of the lower bound; %.1f "
+           "bytes a "
+           "copy; %llu conflicts in %llu passes; tensor operations %.2f of the fewest; %.2f warp "
+           "instructions for "
+           "each 16x8x16\n",
+           d,
+           format == REF_F32   ? "f32"
+           : format == REF_F16 ? "f16"
+                               : "bf16",
+           length, flags, sectors / reads,
+           (sectors + 32.0 * (double)c.global_store_sectors) / (double)p.plan.min_bytes,
+           (double)c.async_copy_bytes / (double)c.async_copies, (unsigned long long)c.shared_bank_conflicts,
+           (unsigned long long)c.shared_wavefronts, (double)c.tensor_operations / least,
+           (double)c.warp_instructions / ((double)c.tensor_operations / 4096));
+    CHECK(sectors <= 1.01 * reads);
+    CHECK(c.async_copy_bytes == 16 * c.async_copies);
+    CHECK(c.tensor_operations > 0 && c.local_requests == 0);
+    /* f32 goes out by 8 bytes a lane, two passes more for each 8 rows and columns: at the end, not in the
+       loop */
+    CHECK(c.shared_bank_conflicts <= (format == REF_F32 ? (uint64_t)2 * 2 * (length / 8) * (d / 8) : 0));
+    problem_free(&p);
+}
+
+static void traffic_conflicts_and_tensor_cores(void) {
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic_conflicts_and_tensor_cores: only the CPU driver counts\n");
+        return;
+    }
+    counts_are_held(128, REF_F16, 0, 512, 1);
+    counts_are_held(128, REF_F16, 0, 512, 0);
+    counts_are_held(64, REF_BF16, 0, 512, 1);
+    counts_are_held(96, REF_F16, 0, 384, 1);
+    counts_are_held(256, REF_F16, 0, 256, 1);
+    counts_are_held(64, REF_F32, 0, 256, 1);
+    counts_are_held(128, REF_F32, 1, 256, 0);
+}
+
+/* -- machine instructions, which ptxas alone can tell -- */
+
+/* d 128, f16, causal: at most 5 instructions for each mma in the loop over tiles that all queries see. */
+static void instructions_per_mma(void) {
+    ptxk_flash_prefill_desc desc = describe(32, 8, 128, REF_F16, 1);
+    ptx_module_desc module_desc;
+    ptx_entry_info info;
+    ptx_module *m;
+    static unsigned char image[1 << 18];
+    const unsigned char *code;
+    uint32_t count, first = 0, loop, products;
+    if (!sass_possible("instructions_per_mma")) return;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = PTX_SM(90);
+    m = ptx_module_new(&module_desc);
+    ptxk_flash_prefill_emit(m, &desc);
+    if (sass_assemble(ptx_text(m, NULL), image, sizeof image) && CHECK(ptx_entry_get(m, 0, &info))
+        && (code = sass_code(image, info.name, &count)) != NULL) {
+        loop = sass_inner_loop(code, count, &first);
+        products = loop ? sass_products(code, first, first + loop - 1) : 0;
+        printf("note: sm_90: %u instructions, %u in the loop, %u of them mma: %.2f for each\n", count, loop,
+               products, (double)loop / products);
+        CHECK(products >= 128 && loop <= 5 * products);
+    }
+    ptx_module_free(m);
+}
+
+int main(void) {
+    start_random();
+    if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
+    bad_descriptions_are_refused();
+    bad_shapes_and_arguments_are_refused();
+    bounds_above_the_rows_of_ragged_batches();
+    an_empty_batch_has_no_launches();
+    shared_memory_fits_every_device();
+    shared_memory_is_addressed_by_its_symbol();
+    instructions_per_mma();
+    if (CHECK(open_driver())) {
+        all_of_every_tile_is_stored();
+        weights_and_values_are_not_transposed();
+        each_row_has_its_own_maximum_and_sum();
+        sums_are_rescaled_between_tiles();
+        the_diagonal_tile_is_masked();
+        seq_that_is_no_multiple_of_16();
+        d_that_is_no_multiple_of_16();
+        gqa_of_every_kind();
+        values_above_65504_stay_finite();
+        values_near_the_largest_of_f32();
+        small_weights_count();
+        scores_of_any_size();
+        infinite_scores();
+        infinite_elements_of_q();
+        nan_scores_make_their_query_nan_and_no_other();
+        scale_and_cap_are_used();
+        window_edges();
+        ragged_batches_with_empty_sequences();
+        lengths_beyond_the_arguments();
+        out_may_be_q();
+        offsets_past_2_to_32_elements();
+        every_tile_edge();
+        every_head_dim();
+        every_type_on_sm_75();
+        random_product();
+        traffic_conflicts_and_tensor_cores();
+        build(NULL, 0);
+        printf("note: largest error: %.3f of its bound; of lse %.3f\n", worst, worst_lse);
+    }
+    return check_end();
+}
