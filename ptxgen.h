@@ -78,8 +78,7 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table, by
-          ptx_reference().
+          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table.
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
@@ -2080,9 +2079,6 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
 
-/* Line `row` of the instruction reference, printed from the table: what it is called here, the instruction as
-   it prints, types, modifiers, the first .version and targets. Returns its length, 0 behind the last. */
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity);
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -2964,7 +2960,7 @@ typedef struct ptx__uniform {
     uint8_t tid, shift;
     uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
     uint8_t asserted; /* the class that the caller asserts, + 1 */
-    uint8_t needed, read; /* it makes conditions; it is a variable, and one of these has read it */
+    uint8_t read;     /* it has been read */
     uint8_t last_class; /* of a variable, as instruction last_set - 1 sets it, for the rest of its block */
     uint32_t last_set, last_root;
 } ptx__uniform;
@@ -7903,45 +7899,57 @@ static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
-    ptx__uniform *value;             /* slot -> */
+    ptx__uniform *value;             /* of needed registers; the first is of none */
+    uint32_t *index;                 /* slot -> where in value; 0: not needed */
     uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
     uint32_t *raised, pass;          /* block -> the pass that raised its level last; this pass */
     uint32_t *condition;             /* block -> the class of its branch's condition so far */
     uint32_t *condition_root;        /* and where that begins to differ */
-    uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__raised */
+    uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
     uint32_t *needed;                /* a bit an instruction */
+    uint32_t *together, count;       /* the instructions for threads together */
     uint32_t *work;                  /* a stack of slots */
+    uint32_t effort;                 /* steps that are left to ptx__limit_level */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
     ptx_module *m = k->m;
-    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, i;
+    size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 5 * blocks + words, level, b;
     uint32_t *s;
     int ok;
     m->uniform.count = m->spread.count = 0;
-    PTX__ROOM(m, m->uniform, g->registers, ok);
+    PTX__ROOM(m, m->uniform, g->registers + 1, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->spread, 9 * blocks + words + g->registers, ok);
+    PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers, ok);
     if (!ok) return 0;
     s = m->spread.at;
-    memset(m->uniform.at, 0, g->registers * sizeof *m->uniform.at);
-    memset(s, 0, (5 * blocks + words) * sizeof *s);
+    memset(s, 0, zeroes * sizeof *s);
+    memset(g->checked, 0, g->registers * sizeof *g->checked);
+    memset(m->uniform.at, 0, sizeof *m->uniform.at);
+    m->uniform.count = 1;
     u->k = k;
     u->g = g;
     u->value = m->uniform.at;
+    u->index = g->checked; /* nobody asks for that any more */
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
     u->raised = s, s += blocks;
     u->pass = 0;
+    u->effort = 16 * (uint32_t)(k->ins.count < 1u << 20 ? k->ins.count : 1u << 20) + 65536;
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
-    for (i = 0; i < PTX__CLASS_LANE; i++) u->skip[i] = s, s += blocks;
+    for (level = 0; level < PTX__CLASS_LANE; level++)
+        for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
+    u->together = s, s += k->marked.count;
+    u->count = 0;
     u->work = s;
-    for (i = 0; i < PTX__CLASS_LANE * blocks; i++) u->skip[0][i] = (uint32_t)(i % blocks);
-    for (i = 0; i + 1 < k->asserted.count; i += 2)
-        u->value[ptx__slot(g, k->asserted.at[i])].asserted = (uint8_t)(k->asserted.at[i + 1] + 1);
     return 1;
+}
+
+/* What is known of a register: nothing is of one that is not needed. */
+static ptx__uniform *ptx__uniform_of(ptx__uniformity *u, uint32_t word) {
+    return &u->value[u->index[ptx__slot(u->g, word)]];
 }
 
 static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *depth) {
@@ -7949,8 +7957,9 @@ static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *dept
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) >= PTX__CLASSES) return;
     slot = ptx__slot(u->g, word);
-    if (u->value[slot].needed) return;
-    u->value[slot].needed = 1;
+    if (u->index[slot]) return;
+    u->index[slot] = (uint32_t)u->k->m->uniform.count++;
+    memset(&u->value[u->index[slot]], 0, sizeof *u->value);
     u->work[(*depth)++] = slot;
 }
 static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t *depth) {
@@ -7967,15 +7976,17 @@ static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
     uint32_t b, i, s, set, depth = 0;
+    size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
         for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || form->who))
-                ptx__mark_register(u, ins->guard, &depth);
-            if (ins->kind == PTX__I_PLAIN
-                && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
+            const int plain = ins->kind == PTX__I_PLAIN;
+            if (plain && !form->who) continue;
+            if (plain) u->together[u->count++] = i;
+            if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
+            if (plain && (form->effect == PTX__EFFECT_MMA || form->who == PTX__WHO_BLOCK)) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w))
                     if (form->who == PTX__WHO_BLOCK || PTX__TAG(*w) != PTX__W_32)
@@ -7989,6 +8000,9 @@ static void ptx__mark_needed(ptx__uniformity *u) {
                 ptx__mark_sources(u, k->m->sets.at[set - 1].instruction, &depth);
         }
     }
+    for (a = 0; a + 1 < k->asserted.count; a += 2)
+        ptx__uniform_of(u, k->asserted.at[a])->asserted = (uint8_t)(k->asserted.at[a + 1] + 1);
+    u->value[0].asserted = 0;
 }
 
 /* The class of what is the same in each row of `threads` threads. */
@@ -8020,10 +8034,12 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 }
 
 /* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
-   each may set the variable for itself. */
-PTX__APART static void ptx__limit_level(const ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
+   each may set the variable for itself. In very long kernels it gives up. */
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t slot, uint32_t b, ptx__uniform *x) {
     const ptx__graph *g = u->g;
     uint32_t depth = 0, from = b, e, set, by = g->definition_block[slot];
+    if (u->effort < g->blocks) return;
+    u->effort -= g->blocks;
     x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
     memset(g->mark, 0, g->blocks * sizeof *g->mark);
     for (;; from = g->stack[--depth]) {
@@ -8042,11 +8058,11 @@ PTX__APART static void ptx__limit_level(const ptx__uniformity *u, uint32_t slot,
 }
 
 /* A register as instruction i of block b reads it. */
-static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
+static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     const uint32_t slot = ptx__slot(u->g, word);
-    ptx__uniform x = u->value[slot];
+    ptx__uniform *of = &u->value[u->index[slot]], x = *of;
     const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
-    if (u->g->sets[slot]) u->value[slot].read = 1;
+    of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
     if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
         ptx__limit_level(u, slot, b, &x);
@@ -8056,8 +8072,8 @@ static ptx__uniform ptx__read_register(const ptx__uniformity *u, uint32_t word, 
 }
 
 /* The operand at w of instruction i, in block b. */
-static ptx__uniform ptx__operand_class(const ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
-    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
+    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
     uint32_t word = memory ? w[1] : *w;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -8168,10 +8184,10 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
 }
 
 /* The result of instruction i in block b. */
-static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
+static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
-    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
+    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
     memset(x, 0, sizeof x);
     r.root = i + 1;
@@ -8201,8 +8217,8 @@ static ptx__uniform ptx__result_class(const ptx__uniformity *u, const ptx__ins *
     return r;
 }
 
-/* The classes of what instruction i of block b writes: whether a variable has changed that was read before. */
-static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+/* The classes of what instruction i of block b writes: whether a variable changed that was read before. */
+static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
     ptx__uniform made;
@@ -8215,12 +8231,17 @@ static int ptx__update_classes(const ptx__uniformity *u, uint32_t i, uint32_t b)
     }
     for (; w < end; w++) {
         ptx__uniform *x;
+        int variable, read;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        x = &u->value[ptx__slot(u->g, *w)];
-        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= x->read;
-        if (u->raised[b] == u->pass || u->level[b] > x->level) again |= x->read;
+        x = ptx__uniform_of(u, *w);
+        if (x == u->value) continue;
+        variable = u->g->sets[ptx__slot(u->g, *w)] != 0;
+        read = variable && x->read;
+        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
+        if (u->raised[b] == u->pass || u->level[b] > x->level) again |= read;
         if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b];
-        if (!u->g->sets[ptx__slot(u->g, *w)]) x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
+        if (!variable)
+            x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
         else if (!ins->guard)
             x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
         else if (made.class_ > x->last_class) /* behind a guard it may be what it was before */
@@ -8237,7 +8258,7 @@ static uint32_t ptx__lowest_bit(uint32_t bits) {
 }
 
 /* The next needed instruction from i on; ins.count behind the last. */
-static uint32_t ptx__next_needed(const ptx__uniformity *u, uint32_t i) {
+static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     uint32_t word = i / 32, bits = u->needed[word] & 0xffffffffu << i % 32;
     while (!bits) bits = u->needed[++word];
     return 32 * word + ptx__lowest_bit(bits);
@@ -8315,7 +8336,7 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
         for (i = 0; i < u->k->m->sets.count; i++) { /* rather than more rounds: all variables differ */
             uint32_t at = u->k->m->sets.at[i].instruction;
-            ptx__uniform *x = &u->value[ptx__slot(u->g, u->k->words.at[u->k->ins.at[at].words])];
+            ptx__uniform *x = ptx__uniform_of(u, u->k->words.at[u->k->ins.at[at].words]);
             x->class_ = PTX__CLASS_LANE;
             if (!x->root) x->root = at + 1;
         }
@@ -8335,7 +8356,7 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, si
 }
 
 /* An instruction for threads together that some of them may not reach: by its own guard, or by a branch. */
-static ptx_code ptx__check_convergence(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
     static const char *const together[] = {"all threads of the cluster", "all threads of the block",
                                            "all threads of a warpgroup", "all threads of a warp"};
     static const char *const assert_[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
@@ -8364,7 +8385,7 @@ static ptx_code ptx__check_convergence(const ptx__uniformity *u, uint32_t i, uin
 }
 
 /* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
-static ptx_code ptx__check_barrier(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
@@ -8389,7 +8410,7 @@ static ptx_code ptx__check_barrier(const ptx__uniformity *u, uint32_t i, uint32_
 }
 
 /* What is for a whole warp or warpgroup needs a block that has one. */
-static ptx_code ptx__check_block_size(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_block_size(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
     const uint32_t threads = ptx__most_threads(k), want = form->who == PTX__WHO_GROUP ? 128 : 32;
@@ -8402,7 +8423,7 @@ static ptx_code ptx__check_block_size(const ptx__uniformity *u, uint32_t i, uint
 }
 
 /* The descriptors and the predicate of wgmma are one for the warpgroup. What was loaded may be the same. */
-static ptx_code ptx__check_descriptors(const ptx__uniformity *u, uint32_t i, uint32_t b) {
+static ptx_code ptx__check_descriptors(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i], *from;
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
@@ -8426,22 +8447,21 @@ static ptx_code ptx__check_descriptors(const ptx__uniformity *u, uint32_t i, uin
 }
 
 /* What is checked of each instruction for threads together. */
-static ptx_code (*const ptx__uniformity_checks[])(const ptx__uniformity *u, uint32_t i, uint32_t b) = {
+static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
     ptx__check_convergence, ptx__check_barrier, ptx__check_block_size, ptx__check_descriptors};
 
 static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
-    uint32_t b, i, s;
+    uint32_t b = 0, n;
     size_t c;
     if (!(k->seen & PTX__SEEN_TOGETHER)) return PTX_E_NONE;
     if (!ptx__make_uniformity(k, g, &u)) return k->m->error.code;
     ptx__find_uniformity(&u);
-    for (b = 0; b < g->blocks; b++)
-        for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
-            if (k->ins.at[i].kind != PTX__I_PLAIN || !ptx__form_of(k, &k->ins.at[i])->who) continue;
-            for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
-                if (ptx__uniformity_checks[c](&u, i, b)) return k->m->error.code;
-        }
+    for (n = 0; n < u.count; n++) {
+        while (g->block[b].end <= u.together[n]) b++;
+        for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
+            if (ptx__uniformity_checks[c](&u, u.together[n], b)) return k->m->error.code;
+    }
     return PTX_E_NONE;
 }
 
@@ -8522,7 +8542,8 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
     uint32_t effects = ptx__effects_of(p->k, i);
     if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
-    if (report && open && effects >> PTX__EFFECT_READ & 1 && ptx__shared_array(p->k, p->g, i) & *p->about)
+    if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
+        && ptx__shared_array(p->k, p->g, i) & *p->about)
         ptx__fault(
             p->k, PTX_E_ASYNC, i,
             "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
@@ -8546,7 +8567,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
-    for (s = 0; (i = g->special[s]) != UINT32_MAX; s++)
+    for (s = 0; g->sets && (i = g->special[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
     p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
@@ -10016,53 +10037,6 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
-}
-
-/* -- the reference -- */
-
-static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
-    unsigned bit;
-    for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
-}
-static void ptx__write_types(ptx__writer *w, uint64_t set) {
-    unsigned type;
-    const char *between = "";
-    for (type = 0; type < PTX__TYPE_COUNT; type++)
-        if (set >> type & 1) ptx__write(w, between), ptx__write(w, ptx__types[type].name), between = " ";
-}
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
-    static const char *const ids[] = {
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
-        PTX_TABLE(PTX__OP, PTX__FORM)
-#undef PTX__OP
-#undef PTX__FORM
-    };
-    ptx__writer w = {NULL, 0, 0};
-    const ptx__row *r = row < PTX__ROW_COUNT ? &ptx__rows[row] : NULL;
-    char text[200];
-    w.at = line;
-    w.capacity = capacity;
-    if (!r) return ptx__written(&w);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
-    ptx__write(&w, text);
-    ptx__write_types(&w, r->types);
-    if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
-    ptx__write(&w, "\t");
-    if (r->need) ptx__write_mods(&w, r->need);
-    if (r->allow & ~r->need)
-        ptx__write(&w, r->need ? " and " : ""),
-            ptx__write_mods(&w, (r->allow & ~r->need) | (r->allow & PTX__FAMILY));
-    snprintf(text, sizeof text, "\t%u.%u\tsm_", (r->version < 63 ? 63u : r->version) / 10u,
-             (r->version < 63 ? 63u : r->version) % 10u);
-    ptx__write(&w, text);
-    if (r->sm < PTX__ON_FIRST) {
-        snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
-        ptx__write(&w, text);
-    } else
-        ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
-    return ptx__written(&w);
 }
 
 #ifdef __cplusplus

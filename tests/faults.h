@@ -174,6 +174,8 @@ static inline void run(char *kinds, size_t size, char *text, size_t text_size) {
         if (launch.dynamic) CHECK(cu.cuFuncSetAttribute(function, 8, (int)launch.dynamic) == 0);
         for (order = 0; order <= launch.orders && !*text; order++) {
             set_option("seed", (int)order);
+            if (order) CHECK(cu.cuMemcpyHtoD(buffers[0], zeros, 4 * launch.words) == 0);
+            if (order) CHECK(cu.cuMemcpyHtoD(buffers[1], numbers, 4 * launch.words) == 0);
             CHECK_MORE(start_kernel(function, params) == 0, ptx);
             if (launch.dependent) CHECK(start_kernel(function, params) == 0);
             cu.cuCtxSynchronize();

@@ -2,9 +2,9 @@
 # Every snippet of the manuals and of the README compiles without a warning, as C and as C++, and those that
 # build a kernel build it.
 #   sh tests/snippets.sh       from the repository's root; the last line is "N passed, N failed, N skipped"
-# A snippet is a paragraph of a header's first comment whose lines all begin with seven blanks or more, a block
-# ```c of README.md, or a call in the manual's text, such as ptx_at(p, 16). What surrounds it in a program is
-# `context` below, by file and number: a snippet without one fails.
+# A snippet is a paragraph of a header's first comment whose lines all begin with seven blanks or more, a
+# block ```c of README.md, or a call in the manual's text, such as ptx_at(p, 16). What surrounds it in a
+# program is `context` below, by file and number: a snippet without one fails.
 passed=0 failed=0 skipped=0
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
@@ -40,7 +40,10 @@ context() {
 # Paragraphs of code of file $1, each to $t/FILE-N.
 extract() {
     case $1 in
-    *.md) awk -v out="$t/$1-" '/^```c$/ {n++; on = 1; next} /^```/ {on = 0} on && !/^#/ {print > (out n)}' "$1" ;;
+    *.md) awk -v out="$t/$1-" '
+        /^```c$/ {n++; on = 1; next}
+        /^```/ {on = 0}
+        on && !/^#/ {print > (out n)}' "$1" ;;
     *) sed -n '1,/^\*\//p' "$1" | awk -v out="$t/$1-" '
         function flush() {
             if (code && text != "") { n++; printf "%s", text > (out n) }
@@ -54,7 +57,7 @@ extract() {
 
 # Calls in the manual's text of header $1, one a line; not those with ... or without arguments.
 calls() {
-    sed -n '/^ *\[MANUAL\] *$/,/^\*\//p' "$1" | awk '/^ *\[MANUAL\] *$/ && !on++ {next} {text = text " " $0} END {
+    sed -n '/^ *\[MANUAL\] *$/,/^\*\//p' "$1" | awk '{text = text " " $0} END {
         while (match(text, /ptx[a-z]*_[a-z0-9_]*\(/)) {
             rest = substr(text, RSTART)
             for (i = RLENGTH; i <= length(rest); i++) {
@@ -98,7 +101,8 @@ for s in "$t"/*.h-* "$t"/*.md-*; do
     function=snippet_$(echo "$name" | tr -c 'a-zA-Z0-9\n' '_')
     type=void
     [ "$tail" = 'return 0;' ] && type=int
-    { echo "$type $function$head;"; echo "$type $function$head {"; cat "$s"; echo "    $tail"; echo '}'; } >>"$t/all.c"
+    { echo "$type $function$head;
+$type $function$head {"; cat "$s"; echo "    $tail"; echo '}'; } >>"$t/all.c"
     [ -n "$run" ] && echo "    $function$run;" >>"$t/main.c"
     ok
 done

@@ -358,6 +358,12 @@ static void test_operands(void) {
         { "mov.u32 r1, 3; st.shared.u32 [sm], 1; atom.shared.add.u32 r2, [sm], r1+1; ld.shared.u32 r0, [sm];", 5 },
         { "mov.u32 r1, 3; shfl.sync.idx.b32 r0, r1+4, 0, 31, 1;", 7 },
         { "mov.u32 r1, 3; add.u32 r0, r1+4|1, 0;", 8 },
+        { "mov.u16 h1, 0xffff; add.u32 r0, h1+1, 5;", 5 },
+        { "mov.u16 h1, 0x8000; add.s32 r0, h1+1, 0;", 0x8001 },
+        { "mov.u64 d2, 0x1ffffffff; add.u32 r0, d2+2, 0;", 1 },
+        { "mov.u32 r1, 0x12345; add.u16 h0, r1+2, 0; cvt.u32.u16 r0, h0;", 0x2347 },
+        { "mov.u32 r1, -1; add.u64 d2, r1+2, 0; shr.u64 d2, d2, 32; cvt.u32.u64 r0, d2;", 0 },
+        { ".reg .f16x2 x; mov.b32 x, 3; add.u32 r0, x, 1;", 4 },
         { "mov.u32 r1, 3; add.u32 r0, r1+4>3, 0;", 4 },
         /* symbol + constant as a value */
         { "mov.u64 d2, 4; add.u64 d2, d2, tbl+4; ld.global.u32 r0, [d2];", 12 },
@@ -413,6 +419,11 @@ static void test_operands(void) {
         { "mov.u32 r0, (1 ? -1 : 1U) >> 60 == -1;", 1 },
         { "mov.u32 r0, !7 || 1;", 1 },
         { "mov.u32 r0, WARP_SZ - 33 > 0;", 0 },
+        { "mov.f32 f0, 2.0 - (1.0 + 4.0) * 2.0; mov.b32 r0, f0;", 0xc1000000 },
+        { "mov.f64 g0, -(1.0 / 4.0); mov.b64 {r1, r0}, g0;", 0xbfd00000 },
+        { "mov.u32 r0, (1.5 > 1.0) + 1;", 2 },
+        { "mov.f32 f0, .5; mov.b32 r0, f0;", 0x3f000000 },
+        { "mov.f32 f0, - 1.0; mov.b32 r0, f0;", 0xbf800000 },
         /* rsqrt.approx.f64 is refined, that of .ftz is not */
         { "mov.b64 g0, 0x0000000000000004; rsqrt.approx.f64 g1, g0; mov.b64 {r1, r0}, g1;", 0x61700000 },
         { "mov.b64 g0, 0x4008000000000000; rsqrt.approx.f64 g1, g0; mov.b64 {r0, r1}, g1; add.u32 r0, r0, 1; "

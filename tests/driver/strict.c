@@ -109,6 +109,22 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "prefetchu.L1 [sm];", "prefetch.L1 [sm];" },
     { "mbarrier.init.b64 [gl], 1;", "mbarrier.init.b64 [sm], 1;" },
     { "mov.u32 r0, gl;", "mov.u32 r0, sm;" },
+    { "mapa.shared::cluster.u32 r0, gl, 1;", "mapa.shared::cluster.u32 r0, sm+4, 1;" },
+    /* types of operands that no type of the instruction names */
+    { "ld.global.L2::cache_hint.u32 r0, [d0], g1;", "ld.global.L2::cache_hint.u32 r0, [d0], d1;" },
+    { "cp.async.cg.shared.global.L2::cache_hint [r0], [d0], 16, g1;",
+      "cp.async.cg.shared.global.L2::cache_hint [r0], [d0], 16, d1;" },
+    { "atom.global.add.L2::cache_hint.u32 r0, [d0], r1, 1.5;", "atom.global.add.L2::cache_hint.u32 r0, [d0], r1, d2;" },
+    { "mbarrier.test_wait.shared.b64 p0, [r0], g1;", "mbarrier.test_wait.shared.b64 p0, [r0], d1;" },
+    { "shfl.sync.down.b32 r0, r1, 16, 31, f1;", "shfl.sync.down.b32 r0, r1, 16, 31, r2;" },
+    { "elect.sync r0|p0, 0f3f800000;", "elect.sync r0|p0, -1;" },
+    { "match.all.sync.b64 r0|p0, d1, f1;", "match.all.sync.b64 r0|p0, d1, r1;" },
+    { "bar.warp.sync f1;", "bar.warp.sync r1;" },
+    { "stackrestore.u64 5;", "stackrestore.u64 d0;" },
+    { "fence.async.proxy;", "fence.proxy.async;" },
+    { "cvt.sat.pack.u16.s32 r0, r1, r2;", "cvt.pack.sat.u16.s32 r0, r1, r2;" },
+    { "createpolicy.L2::evict_last.fractional.b64 d0, 1.0;", "createpolicy.fractional.L2::evict_last.b64 d0, 1.0;" },
+    { ".reg .f16x2 x; add.f32 f0, x, f1;", ".reg .f16x2 x; add.u32 r0, x, r1;" },
     /* vectors */
     { "mov.v2.u32 {f0, f1}, {r2, r3};", "mov.v2.u32 {f0, r1}, {r2, r3};" },
     { "mov.v2.u32 {r0, r1}, {f2, f3};", "mov.v2.b32 {r0, r1}, {f2, f3};" },
@@ -121,7 +137,12 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "mov.b64 {_, _}, d0;", "mov.b64 {_, r0}, d0;" },
     { "mov.v2.u32 {r0, r1}, %tid;", "mov.v4.u32 {r0, r1, r2, r3}, %tid;" },
     { "mov.u32 r0, %tid;", "mov.u32 r0, %tid.w;" },
-    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" } };
+    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" },
+    { "mov.f32 f0, 1.0*2;", "mov.f32 f0, (1.0)*2.0;" },
+    { "L: bra L+0;", "L: bra L;" },
+    { "mov.f32 f0, 1 ? 1.0 : 2.0;", "mov.u32 r0, 1.0 < 2.0 ? 1 : 2;" },
+    { "mov.f32 f0, 0f3f800000+1.0;", "mov.f32 f0, 0f3f800000;" },
+    { "mov.f32 f0, 1.0/0.0;", "mov.f32 f0, 0.0/1.0;" } };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static const char *text_of(const char *line) {
@@ -208,6 +229,10 @@ static const struct { const char *wrong, *twin; } modules[] = {
     { ".extern .global .u32 a; .visible .global .f32 a;", ".extern .global .u32 a; .visible .global .u32 a;" },
     { ".extern .global .u32 a; .global .u32 a;", ".extern .global .u32 a; .weak .global .u32 a;" },
     { ".global .u32 a = {5};", ".global .u32 a = 5;" },
+    { ".global .f32 a = 5.0+1;", ".global .f32 a = 5.0+1.0;" },
+    { ".global .f32 a = 5;", ".global .f32 a[2] = {-5.0, 0f3f800000};" },
+    { ".section .debug_str { .b8 1 2 }", ".section .debug_str { x: .b8 1, 2 .b32 x+4 .b64 .debug_str }" },
+    { ".section .debug_str { .b8 .b8 1 }", ".section .debug_str { .b8 1 .b8 2 }" },
     { ".global .u32 a[2] = 5;", ".global .u32 a[2] = {5};" },
     { ".global .u32 a = 1 ? 2;", ".global .u32 a = (1 ? 2 : 3) * 3;" },
     { ".global .u32 t[4]; .global .u64 a = t-4;", ".global .u32 t[4]; .global .u64 a = t+4+4;" },

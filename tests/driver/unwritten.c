@@ -260,6 +260,42 @@ static void test_host(void) {
     }
 }
 
+/* Structs that a kernel writes member by member: the host may copy them whole, and is told of missing members. */
+static void test_members(void) {
+    static const struct {
+        const char *name, *stores;
+        unsigned bytes; /* of a struct */
+        bool shows;
+    } cases[] = {
+        {"char, int, char, double", "st.global.u8 [d1], r0; st.global.u32 [d1+4], r0; st.global.u8 [d1+8], r0;\n"
+         "st.global.u64 [d1+16], d1;", 24, false},
+        {"char, int", "st.global.u8 [d1], r0; st.global.u32 [d1+4], r0;", 8, false},
+        {"double, int", "st.global.u64 [d1], d1; st.global.u32 [d1+8], r0;", 16, false},
+        {"every other int", "st.global.u32 [d1], r0;", 8, true},
+        {"three ints of four", "st.global.v2.u32 [d1], {r0, r0}; st.global.u32 [d1+8], r0;", 16, true},
+        {"double, int, the int in some", "st.global.u64 [d1], d1; setp.eq.u32 p0, r0, 20; @!p0 st.global.u32 [d1+8], "
+         "r0;", 16, true},
+        {"a double is missing", "st.global.u64 [d1], d1;", 16, true}};
+    static uint8_t host[32 * 24];
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        dptr out = alloc(32 * cases[k].bytes);
+        void *params[] = {&out};
+        snprintf(ptx, sizeof ptx,
+                 HEAD ".visible .entry k(.param .u64 out) {\n" REGS "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x;\n"
+                      "mul.wide.u32 d1, r0, %u; add.u64 d1, d1, d0; %s\nret; }\n",
+                 cases[k].bytes, cases[k].stores);
+        handle m = load(ptx);
+        report_clear();
+        SAME(run(function(m, "k"), 1, 32, 0, params), 0);
+        cuMemcpyDtoH_v2_(host, out, 32 * cases[k].bytes);
+        findings();
+        CHECK(cases[k].shows == (strstr(found, "a copy to the host") != NULL), "%s: %s", cases[k].name, found);
+        report_clear();
+        cuMemFree_v2_(out);
+        cuModuleUnload_(m);
+    }
+}
+
 /* An allocation of which nothing was written has no padding, however small; one of which a part was may. */
 static void test_small(void) {
     static const struct {
@@ -409,6 +445,7 @@ int main(int argc, char **argv) {
     test_parts();
     test_registers();
     test_host();
+    test_members();
     test_small();
     test_messages();
     test_undefined();

@@ -336,15 +336,15 @@ static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64
     return false;
 }
 
-/* Gaps that padding does not explain: more bytes side by side than a struct has, or, where there are several
- * structs, one that its neighbours have not. */
-static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end)
+/* Gaps that padding does not explain: `most` and more bytes side by side, or, where there are several structs, one
+ * that its neighbours have not. */
+static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t most)
 {
     if (gap_end(shadow, first, end) == end) return true;
     for (uint64_t at = first; at < end; at++) {
         uint64_t to = gap_end(shadow, at, end);
         if (to == at) continue;
-        if (to - at >= PADDING) return true;
+        if (to - at >= most) return true;
         if (end - first > SMALL && !has_twin(shadow, first, end, at, to - at)) return true;
         at = to;
     }
@@ -358,7 +358,8 @@ void sim_host_read(uint64_t address, uint64_t size)
     uint64_t first = address - a->base, end = first + size, count = 0;
     char where[200];
     if (sim_shadow_all(a->shadow, first, size)) return;
-    if (atomic_load(&a->padded) && !strange_gap(a->shadow, first, end)) return;
+    /* Structs that kernels copied whole, or wrote member by member: padding is less than their widest member. */
+    if (!strange_gap(a->shadow, first, end, atomic_load(&a->padded) ? PADDING : atomic_load(&a->widest))) return;
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
     sim_memory_describe(a->base + first, 1, where, sizeof where);

@@ -739,6 +739,7 @@ static bool block_run(sim_block *b, uint64_t slice)
         if (SIM_UNLIKELY(worker->unwatched >= SIM_WATCHED_WORK)) {
             worker->unwatched = 0;
             sim_spin_watch(l);
+            sim_pace_progress(worker, l);
             if (sim_pace_late(worker, l)) {
                 char text[160];
                 snprintf(text, sizeof text, "the launch ran longer than the %d seconds that the watchdog allows "

@@ -197,8 +197,9 @@ static bool compatible(sim_type r, sim_type t, int flags)
     if (flags & WIDER_OK ? a->bytes < b->bytes : a->bytes != b->bytes) return false;
     switch (b->kind) {
     case K_BITS:  return true;
-    case K_UINT: case K_SINT: return a->kind == K_BITS || a->kind == K_UINT || a->kind == K_SINT;
-    case K_FLOAT: case K_PACKED: return a->kind == K_BITS || r == t;
+    case K_UINT: case K_SINT: return a->kind != K_FLOAT;
+    case K_FLOAT: return a->kind == K_BITS || r == t;
+    case K_PACKED: return a->kind == K_BITS || r == t || (r == T_F16X2 && (t == T_U16X2 || t == T_S16X2));
     default: return false;
     }
 }
@@ -219,19 +220,31 @@ static uint32_t emit_two(sim_lower *lw, int op, uint32_t a, uint32_t b, uint32_t
     return d;
 }
 
-/* register + constant: the sum has the register's width. */
-static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index, uint32_t slot)
+static uint32_t narrow(sim_lower *lw, uint32_t slot, uint32_t bytes)
 {
-    const sim_type_info *t = &sim_types[o->type];
-    if (t->kind == K_PRED || t->bytes > 8 || (t->kind == K_FLOAT && lw->s->form->lower != sim_lower_st)) {
+    return bytes < 4 ? emit_two(lw, bytes == 1 ? OP_zext_8 : OP_zext_16, slot, 0, 1) : slot;
+}
+
+/* register + constant: a sum of the register's width, without a sign where more bits or fewer are expected. */
+static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type to)
+{
+    const sim_type_info *t = &sim_types[o->type], *wanted = &sim_types[to];
+    bool store = lw->s->form->lower == sim_lower_st;
+    if (t->kind == K_PRED || t->bytes > 8 || wanted->bytes > 8 || (t->kind == K_FLOAT && !store)
+        || (t->bytes != wanted->bytes && wanted->kind != K_BITS && wanted->kind != K_UINT && wanted->kind != K_SINT)) {
         sim_mismatch(lw, index, "a constant can be added to an integer register only");
-        return slot;
+        return 0;
     }
+    uint32_t slot = sim_register_slot(lw, o->reg);
+    sim_note(lw, slot, false, false, o->name);
     uint32_t width = width_of((sim_type)o->type);
     slot = emit_two(lw, width == 2 ? OP_add_64 : OP_add_32, slot,
                     sim_constant(lw, width == 2 ? (uint64_t)o->value : (uint32_t)o->value, width), width);
-    if (t->bytes < 4) slot = emit_two(lw, t->bytes == 1 ? OP_zext_8 : OP_zext_16, slot, 0, 1);
-    return slot;
+    slot = narrow(lw, slot, t->bytes);
+    if (t->bytes == wanted->bytes) return slot;
+    if (wanted->bytes == 8) return emit_two(lw, OP_zext_64, slot, 0, 2);
+    if (width == 2) slot = emit_two(lw, OP_low_half, slot, 0, 1);
+    return narrow(lw, slot, wanted->bytes);
 }
 
 /* The bytes that `sym[register]` adds to the address of sym: 32 bits, without a sign. */
@@ -286,8 +299,7 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
     if (o->items) slot = sim_add_64(lw, slot, sim_index_offset(lw, o, index));
     if (sim_types[t].bytes == 8) return slot;
     slot = emit_two(lw, OP_low_half, slot, 0, 1);
-    return sim_types[t].bytes == 4 ? slot
-                                   : emit_two(lw, sim_types[t].bytes == 1 ? OP_zext_8 : OP_zext_16, slot, 0, 1);
+    return narrow(lw, slot, sim_types[t].bytes);
 }
 
 uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
@@ -296,13 +308,13 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
     switch (o->kind) {
     case O_REG: {
         sim_type r = (sim_type)o->type;
+        if (o->offset) return add_constant(lw, o, index, t);
         if (!compatible(r, t, flags)) {
             sim_mismatch(lw, index, "expected a .%s register", sim_types[t].name);
             return 0;
         }
         uint32_t slot = sim_register_slot(lw, o->reg);
         sim_note(lw, slot, false, false, o->name);
-        if (o->offset) slot = add_constant(lw, o, index, slot);
         if (width_of(r) > 1 && width == 1 && sim_types[r].bytes == 8) {
             uint32_t d = sim_temporary(lw, 1);
             sim_ins *i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
@@ -848,7 +860,7 @@ static const sim_symbol *label_of(sim_lower *lw, const sim_operand *o, uint32_t 
 {
     const sim_symbol *y = o->kind == O_SYMBOL ? o->symbol : NULL;
     while (y && y->alias) y = y->alias;
-    if (y && y->kind == SYM_LABEL && y->function == lw->frame->function) return y;
+    if (y && !o->offset && y->kind == SYM_LABEL && y->function == lw->frame->function) return y;
     sim_mismatch(lw, index, "expected a label");
     return NULL;
 }

@@ -34,12 +34,13 @@ void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
     sim_type t = (sim_type)s->types[0];
     if (!sim_operands_between(lw, rank ? 2 : 3, rank ? 2 : 3)) return;
     const sim_operand *o = &s->operands[1];
-    uint64_t at;
-    sim_space space;
     uint32_t a;
-    if (o->kind == O_SYMBOL && sim_symbol_address(lw, o->symbol, &at, &space))
-        a = sim_constant(lw, at + (uint64_t)o->value, wide ? 2 : 1);
-    else
+    if (o->kind == O_SYMBOL && o->symbol->kind == SYM_VAR) {
+        if (o->symbol->space != SP_SHARED)
+            sim_wrong(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')", lw->full,
+                      o->name);
+        a = sim_address_value(lw, o, 1, t);
+    } else
         a = sim_source(lw, 1, t, 0);
     uint32_t b = rank ? 0 : sim_source(lw, 2, T_U32, 0), d = sim_dest(lw, 0, rank ? T_U32 : t, 0);
     sim_ins *i = sim_emit(lw, rank ? sim_getctarank : sim_mapa, rank ? F_PLAIN : F_MEMORY);
@@ -200,7 +201,7 @@ void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
     if (parity && phase->kind == O_INT && (phase->value < 0 || phase->value > 1))
         sim_wrong(lw, "Argument 2 of instruction '%s': unexpected value '%lld', expected to be 0 or 1",
                   lw->full, (long long)phase->value);
-    uint32_t b = sim_source(lw, 2, parity ? T_U32 : T_B64, 0);
+    uint32_t b = sim_source(lw, 2, parity ? T_U32 : T_U64, 0);
     if (s->operand_count == 4) (void)sim_source(lw, 3, T_U32, 0);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0);
     if (!good) return;
@@ -214,7 +215,7 @@ void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
 void sim_lower_mbarrier_pending(sim_lower *lw, const sim_statement *s) {
     (void)s;
     if (!sim_operands_between(lw, 2, 2)) return;
-    uint32_t a = sim_source(lw, 1, T_B64, 0), d = sim_dest(lw, 0, T_U32, 0);
+    uint32_t a = sim_source(lw, 1, T_U64, 0), d = sim_dest(lw, 0, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_mbarrier_pending, F_PLAIN);
     i->d = d;
     i->a = a;
@@ -281,7 +282,7 @@ static void rest_of_bulk(sim_lower *lw, const sim_statement *s, uint32_t at, uin
         uint32_t mask = sim_source(lw, at++, T_U16, 0);
         lw->k->lists[list + L_MASK] = mask;
     }
-    if (has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_B64, 0);
+    if (has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_U64, 0);
 }
 
 /* sub: 0 global to shared, 1 shared to global, 2 shared to another block's, 3 prefetch */

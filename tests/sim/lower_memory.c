@@ -363,7 +363,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     sim_space space = ldu && !has(s, M_global) ? SP_GENERIC : space_of(s);
     check_memory_mods(lw, s, space, t, count);
     bool good = lower_address(lw, 1, space, &a);
-    if (hint) (void)sim_source(lw, 2, T_B64, 0);
+    if (hint) (void)sim_source(lw, 2, T_U64, 0);
     if (!lower_elements(lw, 0, count, t, true, &list) || !good) return;
     if (a.is_static && a.space == SP_PARAM && lower_parameter(lw, &a, t, count, list)) return;
     settle_address(lw, &a);
@@ -390,7 +390,7 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     sim_space space = space_of(s);
     check_memory_mods(lw, s, space, t, count);
     bool good = lower_address(lw, 0, space, &a);
-    if (hint) (void)sim_source(lw, 2, T_B64, 0);
+    if (hint) (void)sim_source(lw, 2, T_U64, 0);
     if (!lower_elements(lw, 1, count, t, false, &list) || !good) return;
     if (space == SP_PARAM && a.symbol && a.symbol->is_formal
         && (a.symbol->function->is_entry || a.symbol->function != lw->frame->function)) {
@@ -461,7 +461,7 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
             kind = 1;
         }
     }
-    if (hint) (void)sim_source(lw, s->operand_count - 1u, T_B64, 0);
+    if (hint) (void)sim_source(lw, s->operand_count - 1u, T_U64, 0);
     if (!good) return;
     settle_address(lw, &to);
     settle_address(lw, &from);
@@ -540,7 +540,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     bool good = lower_address(lw, at, space, &a);
     good &= lower_elements(lw, at + 1, count, t, false, &values);
     uint32_t c = ops[k].op == A_CAS ? sim_source(lw, at + 2, t, 0) : 0;
-    if (hint) (void)sim_source(lw, n - 1, T_B64, 0);
+    if (hint) (void)sim_source(lw, n - 1, T_U64, 0);
     bool sink = !red && s->operands[0].kind == O_SINK;
     if (!red && !sink) good &= lower_elements(lw, 0, count, t, true, &list);
     if (!good) return;
@@ -830,7 +830,7 @@ void sim_lower_warp_sync(sim_lower *lw, const sim_statement *s)
 {
     (void)s;
     if (!sim_operands_between(lw, 1, 1)) return;
-    uint32_t e = sim_source(lw, 0, T_B32, 0);
+    uint32_t e = sim_source(lw, 0, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_nop, F_SYNC);
     i->e = e;
     i->op = 1;                                                /* lanes may meet at different places */
@@ -844,7 +844,7 @@ void sim_lower_shfl(sim_lower *lw, const sim_statement *s)
     uint32_t d = sim_dest_of(lw, pair ? &o->items[0] : o, 0, T_B32, 0),
              q = pair ? sim_dest_pred(lw, &o->items[1], 0) + 1 : 0;
     uint32_t a = sim_source(lw, 1, T_B32, 0), b = sim_source(lw, 2, T_B32, 0),
-             c = sim_source(lw, 3, T_B32, 0), e = sim_source(lw, 4, T_B32, 0);
+             c = sim_source(lw, 3, T_B32, 0), e = sim_source(lw, 4, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_shfl, F_SYNC);
     i->d = d; i->q = q; i->a = a; i->b = b; i->c = c; i->e = e;
     i->op = sim_mod(&s->mods, M_up) ? 0 : sim_mod(&s->mods, M_down) ? 1 : sim_mod(&s->mods, M_bfly) ? 2 : 3;
@@ -855,7 +855,7 @@ void sim_lower_vote(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 3, 3)) return;
     bool ballot = s->form->sub == 3;
     uint32_t d = ballot ? sim_dest(lw, 0, T_B32, 0) : sim_dest_pred(lw, &s->operands[0], 0),
-             a = sim_source_pred(lw, 1), e = sim_source(lw, 2, T_B32, 0);
+             a = sim_source_pred(lw, 1), e = sim_source(lw, 2, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_vote, F_SYNC);
     i->d = d; i->a = a; i->e = e;
     i->op = ballot ? 3 : has(s, M_all) ? 0 : has(s, M_any) ? 1 : 2;
@@ -870,7 +870,7 @@ void sim_lower_match(sim_lower *lw, const sim_statement *s)
     sim_type t = (sim_type)s->types[0];
     uint32_t d = sim_dest_of(lw, pair ? &o->items[0] : o, 0, T_B32, 0),
              q = pair ? sim_dest_pred(lw, &o->items[1], 0) + 1 : 0;
-    uint32_t a = sim_source(lw, 1, t, 0), e = sim_source(lw, 2, T_B32, 0);
+    uint32_t a = sim_source(lw, 1, t, 0), e = sim_source(lw, 2, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_match, F_SYNC);
     i->d = d; i->q = q; i->a = a; i->e = e;
     i->op = s->form->sub;
@@ -881,7 +881,7 @@ void sim_lower_redux(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 3, 3)) return;
     sim_type t = (sim_type)s->types[0];
-    uint32_t d = sim_dest(lw, 0, t, 0), a = sim_source(lw, 1, t, 0), e = sim_source(lw, 2, T_B32, 0);
+    uint32_t d = sim_dest(lw, 0, t, 0), a = sim_source(lw, 1, t, 0), e = sim_source(lw, 2, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_redux, F_SYNC);
     i->d = d; i->a = a; i->e = e;
     i->x = t == T_S32 ? X_SIGNED : 0;
@@ -899,7 +899,7 @@ void sim_lower_elect(sim_lower *lw, const sim_statement *s)
     const sim_operand *o = &s->operands[0];
     if (o->kind != O_PAIR) { sim_mismatch(lw, 0, "expected d|p"); return; }
     uint32_t d = sim_dest_of(lw, &o->items[0], 0, T_B32, 0), q = sim_dest_pred(lw, &o->items[1], 0) + 1,
-             e = sim_source(lw, 1, T_B32, 0);
+             e = sim_source(lw, 1, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_elect, F_SYNC);
     i->d = d; i->q = q; i->e = e;
 }

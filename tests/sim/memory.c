@@ -604,6 +604,8 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         sim_unwritten_place place = place_of(r, at);
         done = sim_unwritten_store(w, i, m, &place);
     }
+    if (r->a && SIM_UNLIKELY(atomic_load_explicit(&r->a->widest, memory_order_relaxed) < size))
+        atomic_store_explicit(&r->a->widest, (unsigned char)size, memory_order_relaxed);
     if (r->shadow && !done) {
         if (shape == 1) {
             uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;

@@ -8,9 +8,10 @@
 #include "pace.h"
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { VAIN_YIELDS = 16, VAIN_NAPS = 64, NAP_NS = 50000, LONG_NAP_NS = 500000,
-       WATCHDOG = 300 };
+       WATCHDOG = 300, LONG_LAUNCH_S = 2 };
 
 int sim_watchdog(void)
 {
@@ -35,7 +36,30 @@ void sim_pace_begin(sim_worker *w, sim_launch *l)
     atomic_store(&l->late[w->index], 0);
 }
 
-void sim_pace_end(sim_worker *w, sim_launch *l) { atomic_store(&l->late[w->index], SIM_GONE); }
+void sim_pace_end(sim_worker *w, sim_launch *l)
+{
+    atomic_store(&l->late[w->index], SIM_GONE);
+    if (w->index == 0 && l->told_ns) fputc('\n', stderr);
+}
+
+/* The first worker tells, once a second, how far a launch is that takes more than two. On a terminal, or where
+ * PTXSIM_PROGRESS is 1, and then from the beginning. */
+void sim_pace_progress(sim_worker *w, sim_launch *l)
+{
+    const char *wish = getenv("PTXSIM_PROGRESS");
+    bool always = wish && *wish == '1';
+    if (w->index || (wish && *wish == '0') || (!always && (sim_option.quiet || !isatty(2)))) return;
+    uint64_t now = sim_now_ns(), second = 1000000000;
+    if (!l->begun_ns) l->begun_ns = now;
+    if (!always && now - l->begun_ns < LONG_LAUNCH_S * second) return;
+    if (l->told_ns && now - l->told_ns < second) return;
+    l->told_ns = now;
+    uint64_t next = atomic_load(&l->next_block);
+    fprintf(stderr, "\r%s: %llu of %llu blocks begun, %llu s", l->kernel->function->name,
+            (unsigned long long)(next < l->block_count ? next : l->block_count),
+            (unsigned long long)l->block_count, (unsigned long long)((now - l->begun_ns) / second));
+    fflush(stderr);
+}
 
 bool sim_pace_late(sim_worker *w, sim_launch *l)
 {

@@ -13,6 +13,7 @@ int  sim_watchdog(void);                                      /* seconds that a 
 void sim_pace_begin(sim_worker *w, sim_launch *l);
 void sim_pace_end(sim_worker *w, sim_launch *l);
 bool sim_pace_late(sim_worker *w, sim_launch *l);             /* it is time to give the launch up */
+void sim_pace_progress(sim_worker *w, sim_launch *l);         /* tell a terminal how far a long launch is */
 void sim_pace_vain(sim_worker *w, const sim_launch *l);       /* all its blocks poll and found nothing */
 
 SIM_PRIVATE_END

@@ -611,6 +611,7 @@ typedef struct sim_allocation {
     struct sim_pool *pool;
     struct sim_uses *uses;             /* order.c */
     atomic_bool padded;                /* bytes that nothing had written were copied here */
+    atomic_uchar widest;               /* element that a kernel has stored here */
     uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
@@ -709,6 +710,7 @@ typedef struct sim_launch {
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t limit_ns;                 /* the watchdog's; 0: none (pace.c) */
+    uint64_t begun_ns, told_ns;        /* of the first worker: when it began and last told its progress */
     atomic_ullong *late;               /* by worker: 1 when it was over the limit */
     atomic_bool asleep;                /* helpers are still to be woken */
     atomic_ullong next_block;
