@@ -78,8 +78,7 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table, by
-          ptx_reference().
+          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table.
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
@@ -1894,24 +1893,21 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
              .aligned is for WARP at least
      result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
              second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
-     effect  on shared memory (READ and WRITE, where it names that space; BARRIER orders both), and on copies
-             and products under way */
+     effect  READ of shared memory, where it names that space; and on copies and products under way */
 #define PTX_BEHAVIOURS(X)                                                                                    \
-    X("bar.warp.sync", MEMBERS, SAME, BARRIER)                                                               \
-    X("bar.sync", BLOCK, SAME, BARRIER)                                                                      \
-    X("bar.red", BLOCK, UNI_BLOCK, BARRIER)                                                                  \
+    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
+    X("bar.sync", BLOCK, SAME, NONE)                                                                         \
+    X("bar.red", BLOCK, UNI_BLOCK, NONE)                                                                     \
     X("bar.arrive", WARP, SAME, NONE)                                                                        \
-    X("bar.cta.sync", BLOCK, SAME, BARRIER)                                                                  \
-    X("bar.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
+    X("bar.cta.sync", BLOCK, SAME, NONE)                                                                     \
+    X("bar.cta.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
     X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
     X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
-    X("barrier.cluster.wait", CLUSTER, SAME, BARRIER)                                                        \
-    X("barrier.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
-    X("barrier.arrive", ANY, SAME, NONE)                                                                     \
-    X("barrier.sync", BLOCK, SAME, BARRIER)                                                                  \
-    X("barrier.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                          \
-    X("barrier.cta.arrive", ANY, SAME, NONE)                                                                 \
-    X("barrier.cta.sync", BLOCK, SAME, BARRIER)                                                              \
+    X("barrier.cluster.wait", CLUSTER, SAME, NONE)                                                           \
+    X("barrier.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
+    X("barrier.sync", BLOCK, SAME, NONE)                                                                     \
+    X("barrier.cta.red", BLOCK, UNI_BLOCK, NONE)                                                             \
+    X("barrier.cta.sync", BLOCK, SAME, NONE)                                                                 \
     X("setmaxnreg", GROUP, SAME, NONE)                                                                       \
     X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
     X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
@@ -1922,40 +1918,34 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
     X("activemask", ANY, UNI_WARP, NONE)                                                                     \
     X("ldmatrix", WARP, LANE, READ)                                                                          \
-    X("stmatrix", WARP, SAME, WRITE)                                                                         \
+    X("stmatrix", WARP, SAME, NONE)                                                                          \
     X("movmatrix", WARP, LANE, NONE)                                                                         \
     X("mma", WARP, LANE, NONE)                                                                               \
     X("wmma.load", WARP, LANE, READ)                                                                         \
-    X("wmma.store", WARP, SAME, WRITE)                                                                       \
+    X("wmma.store", WARP, SAME, NONE)                                                                        \
     X("wmma", WARP, LANE, NONE)                                                                              \
     X("wgmma.fence", GROUP, SAME, MMA_FENCE)                                                                 \
     X("wgmma.commit_group", GROUP, SAME, MMA_COMMIT)                                                         \
     X("wgmma.wait_group", GROUP, SAME, MMA_WAIT)                                                             \
     X("wgmma.mma_async", GROUP, LANE, MMA)                                                                   \
     X("tcgen05.ld", WARP, LANE, NONE)                                                                        \
-    X("tcgen05.alloc", WARP, SAME, WRITE)                                                                    \
-    X("tcgen05.cp", ANY, SAME, NONE)                                                                         \
-    X("tcgen05.commit", ANY, SAME, NONE)                                                                     \
+    X("tcgen05.alloc", WARP, SAME, NONE)                                                                     \
     X("ld.param", ANY, SAME, NONE)                                                                           \
     X("ld.const", ANY, SAME, NONE)                                                                           \
     X("ldu", ANY, LANE, NONE)                                                                                \
     X("ld", ANY, LANE, READ)                                                                                 \
-    X("st", ANY, SAME, WRITE)                                                                                \
-    X("atom", ANY, LANE, WRITE)                                                                              \
-    X("red", ANY, SAME, WRITE)                                                                               \
+    X("atom", ANY, LANE, NONE)                                                                               \
     X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
     X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
     X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
     X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.bulk.wait_group", ANY, SAME, BULK_WAIT)                                                      \
+    X("cp.async.bulk.wait_group", ANY, SAME, NONE)                                                           \
     X("cp.async.bulk.commit_group", ANY, SAME, NONE)                                                         \
     X("cp.async.bulk.prefetch", ANY, SAME, NONE)                                                             \
-    X("cp.async.bulk", ANY, SAME, BULK_IN)                                                                   \
-    X("cp.reduce.async.bulk", ANY, SAME, BULK_IN)                                                            \
+    X("cp.async.bulk", ANY, SAME, BULK)                                                                      \
+    X("cp.reduce.async.bulk", ANY, SAME, BULK)                                                               \
     X("cp.async", ANY, SAME, COPY)                                                                           \
-    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK_IN)                                                 \
-    X("mbarrier.test_wait", ANY, LANE, BARRIER)                                                              \
-    X("mbarrier.try_wait", ANY, LANE, BARRIER)                                                               \
+    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK)                                                    \
     X("mbarrier.pending_count", ANY, SAME, NONE)                                                             \
     X("mbarrier", ANY, LANE, NONE)                                                                           \
     X("tex", ANY, LANE, NONE)                                                                                \
@@ -2080,9 +2070,6 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
 
-/* Line `row` of the instruction reference, printed from the table: what it is called here, the instruction as
-   it prints, types, modifiers, the first .version and targets. Returns its length, 0 behind the last. */
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity);
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -2863,20 +2850,16 @@ enum {
 };
 enum {
     PTX__EFFECT_NONE,
-    PTX__EFFECT_BARRIER,
     PTX__EFFECT_COPY,
     PTX__EFFECT_COMMIT,
     PTX__EFFECT_WAIT_GROUPS,
     PTX__EFFECT_WAIT,
     PTX__EFFECT_READ,
-    PTX__EFFECT_WRITE,
     PTX__EFFECT_MMA_FENCE, /* wgmma */
     PTX__EFFECT_MMA,
     PTX__EFFECT_MMA_COMMIT,
     PTX__EFFECT_MMA_WAIT,
-    PTX__EFFECT_BULK_IN, /* bulk copies that an mbarrier counts, and those in bulk groups */
-    PTX__EFFECT_BULK_OUT,
-    PTX__EFFECT_BULK_WAIT,
+    PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
 typedef struct ptx__behaviour {
@@ -3956,10 +3939,7 @@ static void ptx__behave(ptx__form *form, const char *text) {
         form->effect = b->effect;
     }
     if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
-    if ((form->effect == PTX__EFFECT_READ || form->effect == PTX__EFFECT_WRITE) && !strstr(text, ".shared"))
-        form->effect = PTX__EFFECT_NONE;
-    if (form->effect == PTX__EFFECT_BULK_IN && strstr(text, ".bulk_group"))
-        form->effect = PTX__EFFECT_BULK_OUT;
+    if (form->effect == PTX__EFFECT_READ && !strstr(text, ".shared")) form->effect = PTX__EFFECT_NONE;
 }
 
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
@@ -3972,7 +3952,7 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
         fresh = strchr(" ;{}\n\t", *p) != NULL;
         if (!b) continue;
         if (b->who == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : b->who > *who) *who = b->who;
-        if (b->effect == PTX__EFFECT_BARRIER || b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
+        if (b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
     if (*who == PTX__WHO_MEMBERS
@@ -8546,7 +8526,8 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
     uint32_t effects = ptx__effects_of(p->k, i);
     if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
-    if (report && open && effects >> PTX__EFFECT_READ & 1 && ptx__shared_array(p->k, p->g, i) & *p->about)
+    if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
+        && ptx__shared_array(p->k, p->g, i) & *p->about)
         ptx__fault(
             p->k, PTX_E_ASYNC, i,
             "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
@@ -8570,7 +8551,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
-    for (s = 0; (i = g->special[s]) != UINT32_MAX; s++)
+    for (s = 0; g->sets && (i = g->special[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
     p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
@@ -8864,8 +8845,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;
     else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN
-                 || effect == PTX__EFFECT_BULK_OUT)) {
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
         while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
         if (w < end) *bytes = w[1];
         *align = effect == PTX__EFFECT_COPY ? *bytes : 16;
@@ -10040,53 +10020,6 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
-}
-
-/* -- the reference -- */
-
-static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
-    unsigned bit;
-    for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
-}
-static void ptx__write_types(ptx__writer *w, uint64_t set) {
-    unsigned type;
-    const char *between = "";
-    for (type = 0; type < PTX__TYPE_COUNT; type++)
-        if (set >> type & 1) ptx__write(w, between), ptx__write(w, ptx__types[type].name), between = " ";
-}
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
-    static const char *const ids[] = {
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
-        PTX_TABLE(PTX__OP, PTX__FORM)
-#undef PTX__OP
-#undef PTX__FORM
-    };
-    ptx__writer w = {NULL, 0, 0};
-    const ptx__row *r = row < PTX__ROW_COUNT ? &ptx__rows[row] : NULL;
-    char text[200];
-    w.at = line;
-    w.capacity = capacity;
-    if (!r) return ptx__written(&w);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
-    ptx__write(&w, text);
-    ptx__write_types(&w, r->types);
-    if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
-    ptx__write(&w, "\t");
-    if (r->need) ptx__write_mods(&w, r->need);
-    if (r->allow & ~r->need)
-        ptx__write(&w, r->need ? " and " : ""),
-            ptx__write_mods(&w, (r->allow & ~r->need) | (r->allow & PTX__FAMILY));
-    snprintf(text, sizeof text, "\t%u.%u\tsm_", (r->version < 63 ? 63u : r->version) / 10u,
-             (r->version < 63 ? 63u : r->version) % 10u);
-    ptx__write(&w, text);
-    if (r->sm < PTX__ON_FIRST) {
-        snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
-        ptx__write(&w, text);
-    } else
-        ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
-    return ptx__written(&w);
 }
 
 #ifdef __cplusplus

@@ -125,6 +125,9 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "cvt.sat.pack.u16.s32 r0, r1, r2;", "cvt.pack.sat.u16.s32 r0, r1, r2;" },
     { "createpolicy.L2::evict_last.fractional.b64 d0, 1.0;", "createpolicy.fractional.L2::evict_last.b64 d0, 1.0;" },
     { ".reg .f16x2 x; add.f32 f0, x, f1;", ".reg .f16x2 x; add.u32 r0, x, r1;" },
+    { "vadd4.s32.s32.s32 r0, r1, 5, r3;", "vadd4.s32.s32.s32 r0, r1, r2, r3;" },
+    { "vset2.u32.u32.lt r0, r1, r2, 0;", "vadd.s32.s32.s32 r0, 5, r2;" },
+    { "st.mmio.release.sys.global.b32 [d0], r0;", "st.mmio.relaxed.sys.global.b32 [d0], r0;" },
     /* vectors */
     { "mov.v2.u32 {f0, f1}, {r2, r3};", "mov.v2.u32 {f0, r1}, {r2, r3};" },
     { "mov.v2.u32 {r0, r1}, {f2, f3};", "mov.v2.b32 {r0, r1}, {f2, f3};" },
@@ -137,7 +140,12 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "mov.b64 {_, _}, d0;", "mov.b64 {_, r0}, d0;" },
     { "mov.v2.u32 {r0, r1}, %tid;", "mov.v4.u32 {r0, r1, r2, r3}, %tid;" },
     { "mov.u32 r0, %tid;", "mov.u32 r0, %tid.w;" },
-    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" } };
+    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" },
+    { "mov.f32 f0, 1.0*2;", "mov.f32 f0, (1.0)*2.0;" },
+    { "L: bra L+0;", "L: bra L;" },
+    { "mov.f32 f0, 1 ? 1.0 : 2.0;", "mov.u32 r0, 1.0 < 2.0 ? 1 : 2;" },
+    { "mov.f32 f0, 0f3f800000+1.0;", "mov.f32 f0, 0f3f800000;" },
+    { "mov.f32 f0, 1.0/0.0;", "mov.f32 f0, 0.0/1.0;" } };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static const char *text_of(const char *line) {
@@ -179,6 +187,9 @@ static void test_pairs(bool ask) {
         }
     }
 }
+
+#define IN(body) \
+    ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; " body " ret; }"
 
 /* Whole modules but for their head. */
 static const struct { const char *wrong, *twin; } modules[] = {
@@ -224,6 +235,10 @@ static const struct { const char *wrong, *twin; } modules[] = {
     { ".extern .global .u32 a; .visible .global .f32 a;", ".extern .global .u32 a; .visible .global .u32 a;" },
     { ".extern .global .u32 a; .global .u32 a;", ".extern .global .u32 a; .weak .global .u32 a;" },
     { ".global .u32 a = {5};", ".global .u32 a = 5;" },
+    { ".global .f32 a = 5.0+1;", ".global .f32 a = 5.0+1.0;" },
+    { ".global .f32 a = 5;", ".global .f32 a[2] = {-5.0, 0f3f800000};" },
+    { ".section .debug_str { .b8 1 2 }", ".section .debug_str { x: .b8 1, 2 .b32 x+4 .b64 .debug_str }" },
+    { ".section .debug_str { .b8 .b8 1 }", ".section .debug_str { .b8 1 .b8 2 }" },
     { ".global .u32 a[2] = 5;", ".global .u32 a[2] = {5};" },
     { ".global .u32 a = 1 ? 2;", ".global .u32 a = (1 ? 2 : 3) * 3;" },
     { ".global .u32 t[4]; .global .u64 a = t-4;", ".global .u32 t[4]; .global .u64 a = t+4+4;" },
@@ -235,52 +250,40 @@ static const struct { const char *wrong, *twin; } modules[] = {
     { ".file -1 \"x\"", ".file\n1\n\"x\"" },
     { ".file 1 \"x\";", ".file 0 \"x\"" },
     { ".loc 1 1 1", ".file 2 \"x\"" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v2 .pred q; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v2 .b16 q; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v4 .b64 q; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v4 .b32 q; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 .v2 q; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .v2 .b32 q; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .bf16 q; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .f16 q; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .e4m3x2 q; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b16 q; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<2*2>; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<4>; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<4>; .reg .b32 q1; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q<4>; .reg .b32 q4; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q1; .reg .b32 q<4>; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 q4; .reg .b32 q<4>; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 %; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 %1; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 WARP_SZ; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .b32 WARP_SIZE; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; ; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; { } ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; { mov.b32 r0, r1; }; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; { mov.b32 r0, r1; } ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .extern .shared .u32 q[]; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .shared .u32 q[4]; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .f16x2 q; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .b32 q; ret; }" },
-    { ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; mov.f32 q, -0f3f800000; ret; }",
-      ".visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .reg .f32 q; mov.f32 q, -1.0; ret; }" },
-    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (r1+1); ret; }",
-      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (r1); ret; }" },
-    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (v.x); ret; }",
-      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (5+1); ret; }" },
-    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (%tid.x); ret; }",
-      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (_), f, (r1); ret; }" },
-    { ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call ({r0, r1}), f, (v); ret; }",
-      ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (v), f, (v); ret; }" },
-    { ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (r0), f, (v); ret; }",
-      ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; call (v), f, (v); ret; }" },
-    { ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .b32 q; call (r0), f, (q); ret; }",
-      ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .align 4 .b8 q[4]; call (r0), f, (q); ret; }" },
-    { ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .b8 q[4]; call (r0), f, (q); ret; }",
-      ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; .param .align 4 .b8 q[4]; call (r0), f, (q); ret; }" },
-    { ".func f(); .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; mov.u64 d0, f; ret; }",
-      ".func f(); .func f() { ret; } .visible .entry e() { .reg .b32 r<8>; .reg .b64 d<8>; .reg .pred p<4>; .reg .v2 .b32 v; mov.u64 d0, f; ret; }" },
+    { IN(".reg .v2 .pred q;"), IN(".reg .v2 .b16 q;") },
+    { IN(".reg .v4 .b64 q;"), IN(".reg .v4 .b32 q;") },
+    { IN(".reg .b32 .v2 q;"), IN(".reg .v2 .b32 q;") },
+    { IN(".reg .bf16 q;"), IN(".reg .f16 q;") },
+    { IN(".reg .e4m3x2 q;"), IN(".reg .b16 q;") },
+    { IN(".reg .b32 q<2*2>;"), IN(".reg .b32 q<4>;") },
+    { IN(".reg .b32 q<4>; .reg .b32 q1;"), IN(".reg .b32 q<4>; .reg .b32 q4;") },
+    { IN(".reg .b32 q1; .reg .b32 q<4>;"), IN(".reg .b32 q4; .reg .b32 q<4>;") },
+    { IN(".reg .b32 %;"), IN(".reg .b32 %1;") },
+    { IN(".reg .b32 WARP_SZ;"), IN(".reg .b32 WARP_SIZE;") },
+    { IN(";"), IN("{ }") },
+    { IN("{ mov.b32 r0, r1; };"), IN("{ mov.b32 r0, r1; }") },
+    { IN(".extern .shared .u32 q[];"), IN(".shared .u32 q[4];") },
+    { IN(".param .f16x2 q;"), IN(".param .b32 q;") },
+    { IN("mov.f32 q, -0f3f800000;"), IN(".reg .f32 q; mov.f32 q, -1.0;") },
+    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } " IN("call (r0), f, (r1+1);"),
+      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } " IN("call (r0), f, (r1);") },
+    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } " IN("call (r0), f, (v.x);"),
+      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } " IN("call (r0), f, (5+1);") },
+    { ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } " IN("call (r0), f, (%tid.x);"),
+      ".func (.reg .b32 a) f(.reg .b32 x) { mov.b32 a, x; ret; } " IN("call (_), f, (r1);") },
+    { ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } " IN("call ({r0, r1}), f, (v);"),
+      ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } " IN("call (v), f, (v);") },
+    { ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } " IN("call (r0), f, (v);"),
+      ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.x; ret; } " IN("call (v), f, (v);") },
+    { ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } "
+        IN(".param .b32 q; call (r0), f, (q);"),
+      ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } "
+        IN(".param .align 4 .b8 q[4]; call (r0), f, (q);") },
+    { ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } "
+        IN(".param .b8 q[4]; call (r0), f, (q);"),
+      ".func (.reg .b32 a) f(.param .align 4 .b8 x[4]) { ld.param.b32 a, [x]; ret; } "
+        IN(".param .align 4 .b8 q[4]; call (r0), f, (q);") },
+    { ".func f(); " IN("mov.u64 d0, f;"), ".func f(); .func f() { ret; } " IN("mov.u64 d0, f;") },
 };
 enum { MODULES = sizeof modules / sizeof *modules };
 

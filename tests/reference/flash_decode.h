@@ -54,8 +54,9 @@ static void ref_scores(const ref_attention *r, const void *q, size_t q_row, cons
  *              32 lanes (13u): |error of s_i| <= 15 u A_i; 16 for the second order. f16 and bf16 are exact
  *              in f32. tensor: q is a sum of terms, exact but for f32 q: two terms of f16 leave 2^-22 of
  *              each element, three of bf16 2^-24. With f16, whose range ends, elements are off by 2^-38 of
- *              the largest, two terms by 2^-51: that much of B_i. Each product of 16 elements is exact and its sum rounded once (by the CPU driver;
- *              a GPU aligns two times 9 addends and truncates: 36 times that); the sum of the terms, c, and
+ *              the largest, two terms by 2^-51: that much of B_i. Each product of 16 elements is exact and
+ *              its sum rounded once (by the CPU driver; a GPU aligns two times 9 addends and truncates: 36
+ *              times that); the sum of the terms, c, and
  *   its product: 4u. cap        2^y, 1 + it, the reciprocal, cap - 2 cap times that: 20 u cap; the
  *   derivative is at most 1. weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so
  *              the final m bounds it; tensor: m may be 15 off, 15 u); ex2.approx is good to 2 ulp <= 4u. m

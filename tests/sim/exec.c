@@ -1062,6 +1062,7 @@ static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_coun
     atomic_store(&l->watch_ns, 0);
     atomic_store(&l->suspect, false);
     atomic_store(&l->changes, 0);
+    sim_sent_forget();
     sim_count_back(counters);
 }
 
