@@ -78,8 +78,7 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table, by
-          ptx_reference().
+          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table.
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
@@ -2080,9 +2079,6 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
 
-/* Line `row` of the instruction reference, printed from the table: what it is called here, the instruction as
-   it prints, types, modifiers, the first .version and targets. Returns its length, 0 behind the last. */
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity);
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -8546,7 +8542,8 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
     uint32_t effects = ptx__effects_of(p->k, i);
     if (effects & 1u << PTX__EFFECT_CALL) effects &= wait; /* in which order it does the rest nobody knows */
-    if (report && open && effects >> PTX__EFFECT_READ & 1 && ptx__shared_array(p->k, p->g, i) & *p->about)
+    if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
+        && ptx__shared_array(p->k, p->g, i) & *p->about)
         ptx__fault(
             p->k, PTX_E_ASYNC, i,
             "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
@@ -8570,7 +8567,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
-    for (s = 0; (i = g->special[s]) != UINT32_MAX; s++)
+    for (s = 0; g->sets && (i = g->special[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
     p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
@@ -10040,53 +10037,6 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
-}
-
-/* -- the reference -- */
-
-static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
-    unsigned bit;
-    for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
-}
-static void ptx__write_types(ptx__writer *w, uint64_t set) {
-    unsigned type;
-    const char *between = "";
-    for (type = 0; type < PTX__TYPE_COUNT; type++)
-        if (set >> type & 1) ptx__write(w, between), ptx__write(w, ptx__types[type].name), between = " ";
-}
-PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
-    static const char *const ids[] = {
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
-        PTX_TABLE(PTX__OP, PTX__FORM)
-#undef PTX__OP
-#undef PTX__FORM
-    };
-    ptx__writer w = {NULL, 0, 0};
-    const ptx__row *r = row < PTX__ROW_COUNT ? &ptx__rows[row] : NULL;
-    char text[200];
-    w.at = line;
-    w.capacity = capacity;
-    if (!r) return ptx__written(&w);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
-    ptx__write(&w, text);
-    ptx__write_types(&w, r->types);
-    if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
-    ptx__write(&w, "\t");
-    if (r->need) ptx__write_mods(&w, r->need);
-    if (r->allow & ~r->need)
-        ptx__write(&w, r->need ? " and " : ""),
-            ptx__write_mods(&w, (r->allow & ~r->need) | (r->allow & PTX__FAMILY));
-    snprintf(text, sizeof text, "\t%u.%u\tsm_", (r->version < 63 ? 63u : r->version) / 10u,
-             (r->version < 63 ? 63u : r->version) % 10u);
-    ptx__write(&w, text);
-    if (r->sm < PTX__ON_FIRST) {
-        snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
-        ptx__write(&w, text);
-    } else
-        ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
-    return ptx__written(&w);
 }
 
 #ifdef __cplusplus

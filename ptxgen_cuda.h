@@ -32,9 +32,9 @@
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
      [TABLE]      the driver's functions: pointers, loader and message are made from it
-     [INTERFACE]  functions
+     [INTERFACE]  functions; then one room for each operation on tensors
      [SUPPORT]    implementation: memory, errors, library
-     [CORE]       implementation: handle, memory, streams, programs, cache, launch
+     [CORE]       implementation: handle, memory, streams, programs, cache, launch, calls, operations
      [LICENSE]
 
    [MANUAL]
@@ -68,7 +68,7 @@
           Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
           back once; whatever still stands for it afterwards is refused (FREED), never followed.
    CALLS  An operation of ptxgen_kernels.h on certain tensors: what 0 means in its description stands in that
-          header's manual, under ZERO. Include that header before this one; then
+          header's manual, under ZERO. Include that header too, before or after this one; then
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -274,143 +274,6 @@ typedef struct ptxcu_call {
 } ptxcu_call;
 
 typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_start */
-
-#ifdef PTXGEN_KERNELS_H /* operations on tensors: with ptxgen_kernels.h included before */
-
-/* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
-   strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
-   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). Pages are dense, each
-   [kv_heads, page_size, head_dim] or [page_size, kv_heads, head_dim] (transpose dimensions 1 and 2 of the
-   pools). Sequences whose caches are allocated apart: ptxcu_kv_cache_wrap_each. */
-typedef struct ptxcu_kv_cache {
-    /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
-    ptxcu_tensor k, v;
-    ptxcu_tensor blocks;    /* paged: u32 [batch, max_pages], which page holds which positions; else zero */
-    ptxcu_tensor addresses; /* not paged: u64 [2, batch], where each sequence's k and v begin */
-    uint32_t owns;          /* k and v were made with it */
-    uint32_t unused;
-} ptxcu_kv_cache;
-
-/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
-typedef struct ptxcu_flash_decode_desc {
-    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
-    ptxcu_tensor q, out;
-    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
-    const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included; zero: all are `length` */
-    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
-    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* the longest length to plan for; 0: `length`, or max_seq */
-    uint32_t window;             /* keys that a query sees; 0: all */
-    float scale;                 /* 0: 1/sqrt(head_dim) */
-    float soft_cap;              /* 0: none */
-    uint32_t length;             /* of every sequence, known to the host; 0: see lengths */
-    uint32_t unused;             /* 0 */
-} ptxcu_flash_decode_desc;
-
-/* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
-typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v; /* f32, f16 or bf16 [tokens, kv_heads, head_dim]; one may be zero: the other alone */
-    const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
-    ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
-    ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step,
-        sequence_step; /* checked here, what lies in device memory by the kernel */
-} ptxcu_kv_scatter_desc;
-
-/* Attention of whole prompts: ptxk_flash_prefill_args in tensors. Strides are free but for head_dim's, so
-   that [batch, heads, seq, head_dim] is a matter of transposing, and q, k and v may lie in one row. With
-   cumulative lengths the sequences follow each other: q and out [rows, heads, head_dim], k and v [keys,
-   kv_heads, head_dim]. */
-typedef struct ptxcu_flash_prefill_desc {
-    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim], f32, f16 or bf16; out may be q */
-    ptxcu_tensor k, v;        /* of q's type, [batch, kv_len, kv_heads, head_dim] */
-    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: where sequences begin, and the end; zero: none */
-    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: the most of any sequence; 0: all. Else ignored */
-    uint32_t causal;          /* 1: a query sees keys up to its own */
-    uint32_t window;          /* 0: none */
-    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
-    float scale;              /* 0: 1/sqrt(head_dim) */
-    float soft_cap;           /* 0: none */
-    uint32_t unused;
-} ptxcu_flash_prefill_desc;
-
-/* A further matrix over the same x: K and V beside Q, or the up matrix of a SwiGLU. */
-typedef struct ptxcu_gemv_matrix {
-    ptxcu_tensor weights; /* as below; zero: there is none */
-    ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
-    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
-    uint32_t unused;      /* 0 */
-} ptxcu_gemv_matrix;
-
-/* y = W norm(x) + bias + residual: ptxk_gemv_args in tensors. */
-typedef struct ptxcu_gemv_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
-    ptxcu_tensor x;         /* f32 [columns, k] */
-    ptxcu_tensor gamma;     /* f32 [k]; zero: none */
-    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; one y only; zero: none */
-    ptxcu_tensor y;         /* f32 or f16 [columns, n] */
-    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
-    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
-    uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x, with eps */
-    float eps;              /* 0 or more, finite; 0: nothing is added */
-    ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
-    ptxcu_gemv_matrix more[2];
-    uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
-    uint32_t unused;        /* 0 */
-} ptxcu_gemv_desc;
-
-/* The operations of a layer on tensors of f32, f16 or bf16; dense where nothing else is said. */
-typedef struct ptxcu_norm_desc {
-    ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
-    ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
-    ptxcu_tensor gamma, beta; /* [n], of one type; beta with PTXK_NORM_LAYER and gamma only; zero: none */
-    uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
-    float eps;                /* 0 or more, finite; 0: nothing is added */
-} ptxcu_norm_desc;
-
-typedef struct ptxcu_softmax_desc {
-    ptxcu_tensor x, y; /* [rows, n]; y may be x */
-    float scale;       /* 0: 1 */
-    uint32_t unused;   /* 0 */
-} ptxcu_softmax_desc;
-
-typedef struct ptxcu_activation_desc {
-    ptxcu_tensor x, y; /* [rows, n], rows any stride apart; y may be x or up */
-    ptxcu_tensor up;   /* the same, of x's type; zero: none */
-    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
-    uint32_t unused;   /* 0 */
-} ptxcu_activation_desc;
-
-typedef struct ptxcu_rope_desc {
-    ptxcu_tensor x;           /* [tokens, heads, head_dim], tokens any stride apart; changed in place */
-    ptxcu_tensor positions;   /* u32 [tokens] */
-    ptxcu_tensor frequencies; /* f64 [dims / 2]: ptxk_rope_frequencies(); so many elements are turned */
-    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t unused;          /* 0 */
-} ptxcu_rope_desc;
-
-typedef struct ptxcu_embed_desc {
-    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
-    ptxcu_tensor ids;   /* u32 [tokens] */
-    ptxcu_tensor y;     /* [tokens, n] */
-    uint32_t format;    /* of the table: PTXK_Q4_K ... */
-    float scale;        /* 0: 1 */
-} ptxcu_embed_desc;
-
-typedef struct ptxcu_sample_desc {
-    ptxcu_tensor logits;    /* [rows, n] */
-    ptxcu_tensor positions; /* u32 [rows]: counter of random numbers; zero: all are 0 */
-    ptxcu_tensor tokens;    /* u32 [rows]: the result */
-    uint64_t seed;
-    uint32_t method;        /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
-    uint32_t top_k;         /* 0: all */
-    float top_p;            /* 0 or 1: all */
-    float temperature;      /* 0: the largest */
-} ptxcu_sample_desc;
-#endif
 
 /* As many arguments as a launch may have. */
 #define PTXCU_ARGS_MAX 256
@@ -706,38 +569,41 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, p
 /* Wait, and let go. NULL is fine. Before ptxcu_close. After an error it is still there: call it again. */
 PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
 
-#ifdef PTXGEN_KERNELS_H /* -- operations, as one call each; what they compute says ptxgen_kernels.h -- */
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN_CUDA_H */
+
+#if defined(PTXGEN_KERNELS_H) && !defined(PTXGEN__CUDA_OPERATIONS_H)
+#define PTXGEN__CUDA_OPERATIONS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- operations on tensors -- */
 
 /* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
    written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
    in one of the forms above. Where the plan needs a workspace: prepare without one, ptxcu_workspace_create,
    prepare with it. ptxcu_<operation> prepares and runs; when the kernel is there it allocates nothing either.
    Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and ptxcu_operation's. */
-PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
-                                                 ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
-                                               ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
-                                                  ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
-                                          ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
-                                               ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
-PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_stream stream);
+
+/* -- KV caches -- */
+
+/* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
+   strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
+   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). Pages are dense, each
+   [kv_heads, page_size, head_dim] or [page_size, kv_heads, head_dim] (transpose dimensions 1 and 2 of the
+   pools). Sequences whose caches are allocated apart: ptxcu_kv_cache_wrap_each. */
+typedef struct ptxcu_kv_cache {
+    /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
+    ptxcu_tensor k, v;
+    ptxcu_tensor blocks;    /* paged: u32 [batch, max_pages], which page holds which positions; else zero */
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], where each sequence's k and v begin */
+    uint32_t owns;          /* k and v were made with it */
+    uint32_t unused;
+} ptxcu_kv_cache;
 
 /* A cache with memory of its own, dense, contents undefined; waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
@@ -754,12 +620,186 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
                                                uint32_t batch, ptxcu_kv_cache *cache);
 /* What create or wrap made. NULL and zero are fine. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
-#endif
+
+/* -- flash_decode -- */
+
+/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
+typedef struct ptxcu_flash_decode_desc {
+    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
+    ptxcu_tensor q, out;
+    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
+    const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
+    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included; zero: all are `length` */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
+    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
+    uint32_t max_len;            /* the longest length to plan for; 0: `length`, or max_seq */
+    uint32_t window;             /* keys that a query sees; 0: all */
+    float scale;                 /* 0: 1/sqrt(head_dim) */
+    float soft_cap;              /* 0: none */
+    uint32_t length;             /* of every sequence, known to the host; 0: see lengths */
+    uint32_t unused;             /* 0 */
+} ptxcu_flash_decode_desc;
+
+PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
+                                                 ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
+
+/* -- kv_scatter -- */
+
+/* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
+typedef struct ptxcu_kv_scatter_desc {
+    ptxcu_tensor k, v; /* f32, f16 or bf16 [tokens, kv_heads, head_dim]; one may be zero: the other alone */
+    const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
+    ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
+    ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
+    uint32_t position, position_step,
+        sequence_step; /* checked here, what lies in device memory by the kernel */
+} ptxcu_kv_scatter_desc;
+
+PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
+                                               ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *desc, ptxcu_stream stream);
+
+/* -- flash_prefill -- */
+
+/* Attention of whole prompts: ptxk_flash_prefill_args in tensors. Strides are free but for head_dim's, so
+   that [batch, heads, seq, head_dim] is a matter of transposing, and q, k and v may lie in one row. With
+   cumulative lengths the sequences follow each other: q and out [rows, heads, head_dim], k and v [keys,
+   kv_heads, head_dim]. */
+typedef struct ptxcu_flash_prefill_desc {
+    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim], f32, f16 or bf16; out may be q */
+    ptxcu_tensor k, v;        /* of q's type, [batch, kv_len, kv_heads, head_dim] */
+    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: where sequences begin, and the end; zero: none */
+    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
+    uint32_t q_len, kv_len;   /* cumulative: the most of any sequence; 0: all. Else ignored */
+    uint32_t causal;          /* 1: a query sees keys up to its own */
+    uint32_t window;          /* 0: none */
+    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
+    float scale;              /* 0: 1/sqrt(head_dim) */
+    float soft_cap;           /* 0: none */
+    uint32_t unused;
+} ptxcu_flash_prefill_desc;
+
+PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
+                                                  ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
+                                          ptxcu_stream stream);
+
+/* -- gemv -- */
+
+/* A further matrix over the same x: K and V beside Q, or the up matrix of a SwiGLU. */
+typedef struct ptxcu_gemv_matrix {
+    ptxcu_tensor weights; /* as below; zero: there is none */
+    ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
+    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
+    uint32_t unused;      /* 0 */
+} ptxcu_gemv_matrix;
+
+/* y = W norm(x) + bias + residual: ptxk_gemv_args in tensors. */
+typedef struct ptxcu_gemv_desc {
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
+    ptxcu_tensor x;         /* f32 [columns, k] */
+    ptxcu_tensor gamma;     /* f32 [k]; zero: none */
+    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; one y only; zero: none */
+    ptxcu_tensor y;         /* f32 or f16 [columns, n] */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
+    uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t norm;          /* 1: RMSNorm of x, with eps */
+    float eps;              /* 0 or more, finite; 0: nothing is added */
+    ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
+    ptxcu_gemv_matrix more[2];
+    uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
+    uint32_t unused;        /* 0 */
+} ptxcu_gemv_desc;
+
+PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
+
+/* -- norm -- */
+
+/* The operations of a layer on tensors of f32, f16 or bf16; dense where nothing else is said. */
+typedef struct ptxcu_norm_desc {
+    ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
+    ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; beta with PTXK_NORM_LAYER and gamma only; zero: none */
+    uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
+    float eps;                /* 0 or more, finite; 0: nothing is added */
+} ptxcu_norm_desc;
+
+PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_stream stream);
+
+/* -- softmax -- */
+
+typedef struct ptxcu_softmax_desc {
+    ptxcu_tensor x, y; /* [rows, n]; y may be x */
+    float scale;       /* 0: 1 */
+    uint32_t unused;   /* 0 */
+} ptxcu_softmax_desc;
+
+PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_stream stream);
+
+/* -- activation -- */
+
+typedef struct ptxcu_activation_desc {
+    ptxcu_tensor x, y; /* [rows, n], rows any stride apart; y may be x or up */
+    ptxcu_tensor up;   /* the same, of x's type; zero: none */
+    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t unused;   /* 0 */
+} ptxcu_activation_desc;
+
+PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
+                                               ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *desc, ptxcu_stream stream);
+
+/* -- rope -- */
+
+typedef struct ptxcu_rope_desc {
+    ptxcu_tensor x;           /* [tokens, heads, head_dim], tokens any stride apart; changed in place */
+    ptxcu_tensor positions;   /* u32 [tokens] */
+    ptxcu_tensor frequencies; /* f64 [dims / 2]: ptxk_rope_frequencies(); so many elements are turned */
+    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t unused;          /* 0 */
+} ptxcu_rope_desc;
+
+PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_stream stream);
+
+/* -- embed -- */
+
+typedef struct ptxcu_embed_desc {
+    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
+    ptxcu_tensor ids;   /* u32 [tokens] */
+    ptxcu_tensor y;     /* [tokens, n] */
+    uint32_t format;    /* of the table: PTXK_Q4_K ... */
+    float scale;        /* 0: 1 */
+} ptxcu_embed_desc;
+
+PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
+
+/* -- sample -- */
+
+typedef struct ptxcu_sample_desc {
+    ptxcu_tensor logits;    /* [rows, n] */
+    ptxcu_tensor positions; /* u32 [rows]: counter of random numbers; zero: all are 0 */
+    ptxcu_tensor tokens;    /* u32 [rows]: the result */
+    uint64_t seed;
+    uint32_t method;        /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
+    uint32_t top_k;         /* 0: all */
+    float top_p;            /* 0 or 1: all */
+    float temperature;      /* 0: the largest */
+} ptxcu_sample_desc;
+
+PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_stream stream);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* PTXGEN_CUDA_H */
+#endif /* PTXGEN__CUDA_OPERATIONS_H */
 
 #if defined(PTXGEN_IMPLEMENTATION) && !defined(PTXGEN__CUDA_IMPLEMENTED)
 #define PTXGEN__CUDA_IMPLEMENTED
@@ -787,9 +827,6 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #include <sys/stat.h>
 #include <unistd.h>
 #define PTXCU__CALL
-#endif
-#ifdef PTXGEN_KERNELS_H /* its checks serve tensors too, and come first */
-#include "ptxgen_kernels.h"
 #endif
 
 #ifdef __cplusplus
@@ -3823,9 +3860,22 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
     PTXCU__IN_CONTEXT(cu, ptxcu__call_start(cu, call, after, r));
 }
 
-#ifdef PTXGEN_KERNELS_H
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN__CUDA_IMPLEMENTED */
 
-/* -- operations -- */
+#if defined(PTXGEN_IMPLEMENTATION) && defined(PTXGEN_KERNELS_H)                                              \
+    && !defined(PTXGEN__CUDA_OPERATIONS_IMPLEMENTED)
+#define PTXGEN__CUDA_OPERATIONS_IMPLEMENTED
+
+#include "ptxgen_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- operations on tensors: checks -- */
 
 #define PTXCU__ANY UINT64_MAX
 enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
@@ -4990,12 +5040,10 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x
 
 PTXCU__AT_ONCE(sample)
 
-#endif /* PTXGEN_KERNELS_H */
-
 #ifdef __cplusplus
 }
 #endif
-#endif /* PTXGEN_IMPLEMENTATION */
+#endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------
 

@@ -12061,6 +12061,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
 
 #endif /* PTXGEN_IMPLEMENTATION */
 
+#ifdef PTXGEN_CUDA_H /* included before this header: its operations on tensors come now */
+#include "ptxgen_cuda.h"
+#endif
+
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------
 
    Public domain (unlicense.org) or MIT, at your choice.

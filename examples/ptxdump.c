@@ -52,10 +52,51 @@ static long number(const char *text, long lowest, long highest, const char *what
     return -1;
 }
 
+/* -- the instruction reference, from the table of ptxgen.h, which this program compiles -- */
+
+static char line[4096];
+
+static void append(const char *text) { strncat(line, text, sizeof line - 1 - strlen(line)); }
+
+static void append_mods(ptx_mods set) {
+    unsigned bit;
+    for (bit = 0; bit < 62; bit++)
+        if (set >> bit & 1 && ptx__mod(set, bit)) append(ptx__mod(set, bit)->text);
+}
+
+static void append_types(uint64_t set) {
+    unsigned type;
+    const char *between = "";
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1) append(between), append(ptx__types[type].name), between = " ";
+}
+
+/* A row of the table, as a line. */
+static void describe_row(const ptx__row *r) {
+    static const char *const ids[] = {
+#define ID(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
+#define NO_ID(id, name, sig, types, src, allow, need, dflt, ver, sm)
+        PTX_TABLE(ID, NO_ID)};
+    const unsigned version = r->version < 63 ? 63u : r->version;
+    char text[300];
+    snprintf(line, sizeof line, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
+    append_types(r->types);
+    if (r->src) append(" <- "), append_types(r->src);
+    append("\t");
+    if (r->need) append_mods(r->need);
+    if (r->allow & ~r->need) {
+        append(r->need ? " and " : "");
+        append_mods((r->allow & ~r->need) | (r->allow & PTX__FAMILY));
+    }
+    snprintf(text, sizeof text, "\t%u.%u\tsm_", version / 10, version % 10);
+    append(text);
+    snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
+    append(r->sm < PTX__ON_FIRST ? text : ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
+}
+
 /* The lines of the instruction reference that have the word. */
 static int reference(const char *word) {
-    static char line[4096];
-    uint32_t i;
+    size_t i;
     puts("# name\tinstruction\toperands\ttypes\tmodifiers\t.version\ttargets\n"
          "# instruction: %m modifiers, %l layouts, %t type, %s source type; of n registers in a group, %1 is "
          "n,"
@@ -73,8 +114,10 @@ static int reference(const char *word) {
          "limits,"
          " see ptx__slot_limits;\n"
          "#   in front: * printed as bits, ~ for ld and st, ! results are variables");
-    for (i = 0; ptx_reference(i, line, sizeof line); i++)
+    for (i = 0; i < PTX__ROW_COUNT; i++) {
+        describe_row(&ptx__rows[i]);
         if (!word || strstr(line, word)) puts(line);
+    }
     return 0;
 }
 

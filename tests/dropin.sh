@@ -37,6 +37,13 @@ for h in $headers; do
 done
 for h in $headers; do echo "#include \"$root/$h\""; done >"$t/together.inc"
 sets="$sets together"
+case $headers in *kernels.h*cuda.h*) # ptxgen_cuda.h may come before ptxgen_kernels.h
+    echo "#include \"$root/ptxgen_cuda.h\"" >"$t/cuda_first.inc"
+    echo "#include \"$root/ptxgen_kernels.h\"" >>"$t/cuda_first.inc"
+    echo "typedef char ptx_order[sizeof(ptxcu_norm_desc)];" >>"$t/cuda_first.inc"
+    sets="$sets cuda_first"
+    ;;
+esac
 for n in $sets; do
     for e in c cpp; do
         { echo "#define PTXGEN_IMPLEMENTATION"; cat "$t/$n.inc"; } >"$t/$n-on.$e"
@@ -155,7 +162,11 @@ for cc in gcc clang; do
     has $cc && has nm || continue
     for n in $sets; do
         $cc -std=c99 -O1 -fno-pie -c "$t/$n-on.c" -o "$t/names.o" 2>/dev/null || { bad "$cc: $n"; continue; }
-        nm -g --defined-only "$t/names.o" | awk '{print $NF}' >"$t/names"
+        nm -g --defined-only "$t/names.o" | awk '{print $NF}' | sort >"$t/names"
+        [ $n != together ] || cp "$t/names" "$t/names-together"
+        if [ $n = cuda_first ]; then
+            if cmp -s "$t/names" "$t/names-together"; then ok; else bad "$cc: $n exports other names"; fi
+        fi
         foreign=$(grep -Ev '^(ptx|ptxk|ptxcu)_[a-z0-9]' "$t/names" | tr '\n' ' ')
         if [ -z "$foreign" ]; then ok; else bad "$n exports other names: $foreign"; fi
         private=$(grep -E '^(ptx|ptxk|ptxcu)__' "$t/names" | tr '\n' ' ')

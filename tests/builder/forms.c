@@ -1211,13 +1211,7 @@ static void harmless(void) {
     CHECK(ptx_target_name(PTX_SM_A(90), NULL, 0) == 3);
 }
 
-static void reference(void) {
-    char line[2000];
-    uint32_t i;
-    for (i = 0; ptx_reference(i, line, sizeof line); i++)
-        if (i == 0) CHECK(strncmp(line, "PTX_MOV\tmov\t", 12) == 0);
-    CHECK(i == PTX__ROW_COUNT);
-    CHECK(ptx_reference(0, NULL, 0) > 10 && ptx_reference(i, line, sizeof line) == 0 && line[0] == 0);
+static void targets(void) {
     CHECK(ptx_target_parse("sm_90a") == PTX_SM_A(90) && ptx_target_parse("100f") == PTX_SM_F(100));
     CHECK(ptx_target_parse("sm_90b") == 0 && ptx_target_parse("99") == 0 && ptx_target_parse(NULL) == 0);
 }
@@ -1237,7 +1231,7 @@ int main(int argc, char **argv) {
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     all_forms(have_ptxas, base);
     variables(), functions(), switches(), raw(), directives(), special_registers(), everyday(), wmma(),
-        moves(), harmless(), reference();
+        moves(), harmless(), targets();
     assemble_texts(have_ptxas, base);
     if (!have_ptxas) printf("skip: there is no ptxas: the forms are not assembled\n");
     return check_end();

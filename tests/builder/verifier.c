@@ -568,6 +568,7 @@ static void read_back(void) { store(ptx_ld(k, PTX_U32, ptx_at(mine, 4))); }
 
 /* cp.async: read only behind a wait, and a wait only behind a commit, on every path. */
 static void test_copies(void) {
+    ptx_module_desc desc;
     ptx_val i;
     start(), copy(), read_back(), WRONG(ASYNC, "wait_group");
     start(), copy(), ptx_cp_async_commit(k), ptx_cp_async_wait(k, 0), barrier(), read_back(), FINE;
@@ -578,6 +579,12 @@ static void test_copies(void) {
     start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), copy(), ptx_cp_async_wait_all(k), ptx_else(k);
     copy(), ptx_end(k), read_back(), WRONG(ASYNC, "some path");
     start(), read_back(), copy(), ptx_cp_async_wait_all(k), FINE;
+    /* to an address that the caller gives, in a kernel without an array */
+    memset(&desc, 0, sizeof desc);
+    desc.target = PTX_SM(80);
+    m = ptx_module_new(&desc), k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    i = ptx_ptr(ptx_param(k, "place", PTX_U32), PTX_SHARED), ptx_cp_async_16(k, i, p);
+    store(ptx_ld(k, PTX_U32, ptx_at(i, 0))), ptx_cp_async_wait_all(k), FINE;
     /* ping-pong: the next tile is fetched while the last is used */
     start(), copy(), ptx_cp_async_commit(k), i = ptx_for(k, zero, n, ptx_u32(1)), (void)i;
     copy(), ptx_cp_async_commit(k), ptx_cp_async_wait(k, 1), barrier(), read_back(), barrier(), ptx_end(k);

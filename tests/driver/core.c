@@ -419,6 +419,11 @@ static void test_operands(void) {
         { "mov.u32 r0, (1 ? -1 : 1U) >> 60 == -1;", 1 },
         { "mov.u32 r0, !7 || 1;", 1 },
         { "mov.u32 r0, WARP_SZ - 33 > 0;", 0 },
+        { "mov.f32 f0, 2.0 - (1.0 + 4.0) * 2.0; mov.b32 r0, f0;", 0xc1000000 },
+        { "mov.f64 g0, -(1.0 / 4.0); mov.b64 {r1, r0}, g0;", 0xbfd00000 },
+        { "mov.u32 r0, (1.5 > 1.0) + 1;", 2 },
+        { "mov.f32 f0, .5; mov.b32 r0, f0;", 0x3f000000 },
+        { "mov.f32 f0, - 1.0; mov.b32 r0, f0;", 0xbf800000 },
         /* rsqrt.approx.f64 is refined, that of .ftz is not */
         { "mov.b64 g0, 0x0000000000000004; rsqrt.approx.f64 g1, g0; mov.b64 {r1, r0}, g1;", 0x61700000 },
         { "mov.b64 g0, 0x4008000000000000; rsqrt.approx.f64 g1, g0; mov.b64 {r0, r1}, g1; add.u32 r0, r0, 1; "

@@ -137,7 +137,12 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "mov.b64 {_, _}, d0;", "mov.b64 {_, r0}, d0;" },
     { "mov.v2.u32 {r0, r1}, %tid;", "mov.v4.u32 {r0, r1, r2, r3}, %tid;" },
     { "mov.u32 r0, %tid;", "mov.u32 r0, %tid.w;" },
-    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" } };
+    { "mov.u32 r0, 1 ? 2;", "mov.u32 r0, 1 ? 2 : 3;" },
+    { "mov.f32 f0, 1.0*2;", "mov.f32 f0, (1.0)*2.0;" },
+    { "L: bra L+0;", "L: bra L;" },
+    { "mov.f32 f0, 1 ? 1.0 : 2.0;", "mov.u32 r0, 1.0 < 2.0 ? 1 : 2;" },
+    { "mov.f32 f0, 0f3f800000+1.0;", "mov.f32 f0, 0f3f800000;" },
+    { "mov.f32 f0, 1.0/0.0;", "mov.f32 f0, 0.0/1.0;" } };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static const char *text_of(const char *line) {
@@ -224,6 +229,10 @@ static const struct { const char *wrong, *twin; } modules[] = {
     { ".extern .global .u32 a; .visible .global .f32 a;", ".extern .global .u32 a; .visible .global .u32 a;" },
     { ".extern .global .u32 a; .global .u32 a;", ".extern .global .u32 a; .weak .global .u32 a;" },
     { ".global .u32 a = {5};", ".global .u32 a = 5;" },
+    { ".global .f32 a = 5.0+1;", ".global .f32 a = 5.0+1.0;" },
+    { ".global .f32 a = 5;", ".global .f32 a[2] = {-5.0, 0f3f800000};" },
+    { ".section .debug_str { .b8 1 2 }", ".section .debug_str { x: .b8 1, 2 .b32 x+4 .b64 .debug_str }" },
+    { ".section .debug_str { .b8 .b8 1 }", ".section .debug_str { .b8 1 .b8 2 }" },
     { ".global .u32 a[2] = 5;", ".global .u32 a[2] = {5};" },
     { ".global .u32 a = 1 ? 2;", ".global .u32 a = (1 ? 2 : 3) * 3;" },
     { ".global .u32 t[4]; .global .u64 a = t-4;", ".global .u32 t[4]; .global .u64 a = t+4+4;" },

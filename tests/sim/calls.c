@@ -664,6 +664,10 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         sim_wrong(lw, "Entry '%s' cannot be called", f->name);
         return;
     }
+    if (f->return_count == 1 && f->returns->type == T_PRED) {
+        sim_wrong(lw, "A predicate can be one of several results only");
+        return;
+    }
     const sim_symbol *formal = f->params;
     bool good = true;
     for (uint32_t a = 0; a < args->count; a++, formal = formal->list_next)

@@ -860,7 +860,7 @@ static const sim_symbol *label_of(sim_lower *lw, const sim_operand *o, uint32_t 
 {
     const sim_symbol *y = o->kind == O_SYMBOL ? o->symbol : NULL;
     while (y && y->alias) y = y->alias;
-    if (y && y->kind == SYM_LABEL && y->function == lw->frame->function) return y;
+    if (y && !o->offset && y->kind == SYM_LABEL && y->function == lw->frame->function) return y;
     sim_mismatch(lw, index, "expected a label");
     return NULL;
 }

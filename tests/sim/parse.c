@@ -104,6 +104,12 @@ static void skip(parser *s)
     }
 }
 
+static bool at_number(parser *s)
+{
+    skip(s);
+    return is_digit(*s->p) || (*s->p == '.' && is_digit(s->p[1]));
+}
+
 /* A name follows that is no constant. */
 static bool at_symbol(parser *s)
 {
@@ -260,14 +266,23 @@ static number read_number(parser *s)
     return n;
 }
 
-/* Constant integer expressions: C's operators and precedence. A value is a u64 where a `U` or its size says so,
+/* Constant expressions: C's operators and precedence. An integer is a u64 where a `U` or its size says so,
  * otherwise an s64; an operator with a u64 operand is unsigned, and `~` and `%` are so always; a comparison gives
- * an s64, a shift has its left operand's type and counts modulo 64. */
-typedef struct constant { uint64_t bits; bool is_unsigned; } constant;
+ * an s64, a shift has its left operand's type and counts modulo 64.
+ * Decimal floating-point numbers are added, subtracted, multiplied, divided and compared as f64. */
+typedef struct constant { uint64_t bits; bool is_unsigned, is_real; double real; } constant;
 
 static constant conditional(parser *s, int nesting);
 
-static constant of_truth(bool truth) { return (constant){ truth, false }; }
+static constant of_truth(bool truth) { return (constant){ truth, false, false, 0 }; }
+static constant of_bits(uint64_t bits, bool is_unsigned) { return (constant){ bits, is_unsigned, false, 0 }; }
+static constant of_real(double real) { return (constant){ 0, false, true, real }; }
+
+static uint64_t whole(parser *s, constant v)
+{
+    if (v.is_real) sim_fatal(s->m, s->line, "Integer constant expression expected");
+    return v.bits;
+}
 
 static constant primary(parser *s, int nesting)
 {
@@ -278,7 +293,7 @@ static constant primary(parser *s, int nesting)
         bool to_signed = *s->p == '.' && directive(s, "s64");
         if (to_signed || (*s->p == '.' && directive(s, "u64"))) {
             expect(s, ')');
-            return (constant){ primary(s, nesting + 1).bits, !to_signed };
+            return of_bits(whole(s, primary(s, nesting + 1)), !to_signed);
         }
         constant v = conditional(s, nesting + 1);
         expect(s, ')');
@@ -288,20 +303,44 @@ static constant primary(parser *s, int nesting)
     if (sign && strchr("-+~!", sign)) {
         s->p++;
         constant v = primary(s, nesting + 1);
-        if (sign == '!') return of_truth(!v.bits);
-        if (sign == '~') return (constant){ ~v.bits, true };
-        if (sign == '-') v.bits = 0 - v.bits;
-        return v;
+        if (sign == '!') return of_truth(!whole(s, v));
+        if (sign == '~') return of_bits(~whole(s, v), true);
+        if (sign == '+') return v;
+        return v.is_real ? of_real(-v.real) : of_bits(0 - v.bits, v.is_unsigned);
     }
-    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return (constant){ 32, false }; }
-    if (!is_digit(*s->p)) syntax(s);
+    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return of_bits(32, false); }
+    if (!at_number(s)) syntax(s);
     number n = read_number(s);
-    if (n.is_float) sim_fatal(s->m, s->line, "Integer expression expected");
-    return (constant){ n.bits, n.is_unsigned || n.bits > INT64_MAX };
+    if (n.by_bits) sim_fatal(s->m, s->line, "A number given by its bits cannot be part of an expression");
+    if (!n.is_float) return of_bits(n.bits, n.is_unsigned || n.bits > INT64_MAX);
+    constant v = of_real(0);
+    memcpy(&v.real, &n.bits, 8);
+    return v;
+}
+
+static constant operate_real(parser *s, const char *operator, double a, double b)
+{
+    switch (operator[0] | (operator[1] << 8)) {
+    case '=' | '=' << 8: return of_truth(a == b);
+    case '!' | '=' << 8: return of_truth(a != b);
+    case '<' | '=' << 8: return of_truth(a <= b);
+    case '>' | '=' << 8: return of_truth(a >= b);
+    case '<': return of_truth(a < b);
+    case '>': return of_truth(a > b);
+    case '+': return of_real(a + b);
+    case '-': return of_real(a - b);
+    case '*': return of_real(a * b);
+    case '/':
+        if (b == 0) sim_fatal(s->m, s->line, "Constant expression has division by zero");
+        return of_real(a / b);
+    default: sim_fatal(s->m, s->line, "Integer constant expression expected"); return of_real(0);
+    }
 }
 
 static constant operate(parser *s, const char *operator, constant a, constant b)
 {
+    if (a.is_real != b.is_real) sim_fatal(s->m, s->line, "Constant expression type mismatch");
+    if (a.is_real) return operate_real(s, operator, a.real, b.real);
     bool is_unsigned = a.is_unsigned || b.is_unsigned;
     uint64_t x = a.bits, y = b.bits, r = 0, top = UINT64_C(1) << 63;
     bool less = is_unsigned ? x < y : (x ^ top) < (y ^ top);
@@ -315,10 +354,10 @@ static constant operate(parser *s, const char *operator, constant a, constant b)
     case '>' | '=' << 8: return of_truth(!less);
     case '<': return of_truth(less);
     case '>': return of_truth(!less && x != y);
-    case '<' | '<' << 8: return (constant){ x << count, a.is_unsigned };
+    case '<' | '<' << 8: return of_bits(x << count, a.is_unsigned);
     case '>' | '>' << 8:
         r = !a.is_unsigned && x >> 63 ? ~(~x >> count) : x >> count;
-        return (constant){ r, a.is_unsigned };
+        return of_bits(r, a.is_unsigned);
     case '|': r = x | y; break;
     case '^': r = x ^ y; break;
     case '&': r = x & y; break;
@@ -335,7 +374,7 @@ static constant operate(parser *s, const char *operator, constant a, constant b)
         if (minus_x != minus_y) r = 0 - r;
     }
     }
-    return (constant){ r, is_unsigned };
+    return of_bits(r, is_unsigned);
 }
 
 static constant binary(parser *s, int level, int nesting)
@@ -371,10 +410,11 @@ static constant conditional(parser *s, int nesting)
     constant yes = conditional(s, nesting + 1);
     expect(s, ':');
     constant no = conditional(s, nesting + 1);
-    return condition.bits ? yes : no;
+    (void)whole(s, yes), (void)whole(s, no);
+    return whole(s, condition) ? yes : no;
 }
 
-static int64_t integer(parser *s) { return (int64_t)conditional(s, 0).bits; }
+static int64_t integer(parser *s) { return (int64_t)whole(s, conditional(s, 0)); }
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
@@ -674,6 +714,17 @@ static void parse_address(parser *s, sim_operand *o, int nesting)
     expect(s, ']');
 }
 
+/* 0f3f800000, 0d3ff0000000000000: no part of an expression. */
+static bool read_bits(parser *s, sim_operand *o)
+{
+    if (*s->p != '0' || !s->p[1] || !strchr("fFdD", s->p[1])) return false;
+    number n = read_number(s);
+    o->kind = O_FLOAT;
+    o->bare_float_single = n.single;
+    o->value = (int64_t)n.bits;
+    return true;
+}
+
 static void parse_operand(parser *s, sim_operand *o, int nesting)
 {
     if (nesting > 8) sim_fatal(s->m, s->line, "Operands nested too deeply");
@@ -691,23 +742,12 @@ static void parse_operand(parser *s, sim_operand *o, int nesting)
         if ((o->kind == O_SYMBOL || o->kind == O_REG) && !nesting && !o->element) parse_offset(s, o);
     } else {
         if (c == '!') { s->p = start; s->line = line; }
-        const char *at = s->p;
-        bool minus = c == '-';
-        if (c == '-' || c == '+') { s->p++; skip(s); }
-        if (is_digit(*s->p)) {
-            number n = read_number(s);
-            if (n.is_float) {
-                if (n.by_bits && (c == '-' || c == '+')) { s->p = at + 1; syntax(s); }
-                o->kind = O_FLOAT;
-                o->bare_float_single = n.single;
-                o->value = (int64_t)(n.bits ^ (minus ? UINT64_C(0x8000000000000000) : 0));
-                return;
-            }
+        if (!read_bits(s, o)) {
+            constant v = conditional(s, 0);
+            o->kind = v.is_real ? O_FLOAT : O_INT;
+            if (v.is_real) memcpy(&o->value, &v.real, 8);
+            else o->value = (int64_t)v.bits;
         }
-        s->p = at;
-        s->line = line;
-        o->kind = O_INT;
-        o->value = integer(s);
     }
     if (peek(s, '|') && s->p[1] != '|') {
         s->p++;
@@ -834,12 +874,9 @@ static void parse_instruction(parser *s)
             if (n == SIM_MAX_OPERANDS)
                 sim_fatal(m, s->line, "Too many operands for instruction '%s'", st.opcode);
             memset(&operands[n], 0, sizeof operands[n]);
-            if (peek(s, '(')) { /* a list of call arguments, or a parenthesised constant */
-                if (!strcmp(st.opcode, "call")) {
-                    s->p++;
-                    operands[n].kind = O_LIST;
-                    parse_list(s, &operands[n], ')', 0);
-                } else { operands[n].kind = O_INT; operands[n].value = integer(s); }
+            if (!strcmp(st.opcode, "call") && accept(s, '(')) {
+                operands[n].kind = O_LIST;
+                parse_list(s, &operands[n], ')', 0);
             } else if (is_video(st.opcode)) parse_video_operand(s, &operands[n]);
             else parse_operand(s, &operands[n], 0);
             n++;
@@ -984,6 +1021,7 @@ static void parse_registers(parser *s)
     uint32_t vector = vector_directive(s);
     sim_type t = type_directive(s);
     if (t == T_NONE) syntax(s);
+    if (peek(s, ';')) return;
     do {
         sim_symbol *y = new_symbol(s, SYM_REG, register_name(s));
         y->line = s->line;
@@ -1052,14 +1090,13 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
 }
 
 /* Floating-point values stand in .f32 and .f64, and as their bits in untyped variables. */
-static uint64_t float_initial(parser *s, const sim_symbol *y, uint32_t line, number n, bool minus)
+static uint64_t float_initial(parser *s, const sim_symbol *y, uint32_t line, number n)
 {
     double d;
     float f;
     uint32_t b;
     uint64_t bits;
     memcpy(&d, &n.bits, 8);
-    if (minus) d = -d;
     f = (float)d;
     memcpy(&b, &f, 4);
     memcpy(&bits, &d, 8);
@@ -1093,28 +1130,29 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     if (*at + bytes > y->size) sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
     skip(s);
     uint64_t bits = 0;
-    bool minus = *s->p == '-' && (is_digit(s->p[1]) || s->p[1] == ' ');
     const char *back = s->p;
     uint32_t line = s->line;
     if (at_symbol(s)) add_reloc(s, y, *at, bytes, 0);
     else {
         number n = { 0 };
-        if (minus) s->p++;
-        skip(s);
         bool digits = is_digit(*s->p);
         if (digits) n = read_number(s);
-        if (digits && !n.is_float && !minus && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
+        if (digits && !n.is_float && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
             s->p++;
             if (s->m->version < 71)
                 sim_error(s->m, line, "Feature 'mask() operator' requires PTX ISA .version 7.1 or later");
             add_reloc(s, y, *at, bytes, n.bits ? n.bits : UINT64_MAX);
             expect(s, ')');
-        } else if (n.is_float) bits = float_initial(s, y, line, n, minus);
+        } else if (n.by_bits) bits = float_initial(s, y, line, n);
         else {
             s->p = back;
             s->line = line;
-            bits = (uint64_t)integer(s);
-            if (sim_types[y->type].kind == K_FLOAT) sim_fatal(s->m, line, "Initial value type mismatch");
+            constant v = conditional(s, 0);
+            n.is_float = true;
+            memcpy(&n.bits, &v.real, 8);
+            bits = v.is_real ? float_initial(s, y, line, n) : v.bits;
+            if (!v.is_real && sim_types[y->type].kind == K_FLOAT)
+                sim_fatal(s->m, line, "Initial value type mismatch");
         }
         memcpy(y->init + *at, &bits, bytes);
     }
@@ -1372,8 +1410,7 @@ static void parse_file(parser *s)
     skip_string(s);
     if (!accept(s, ',')) return;
     (void)integer(s);
-    expect(s, ',');
-    (void)integer(s);
+    if (accept(s, ',')) (void)integer(s);
 }
 
 static void parse_body(parser *s)
@@ -1626,16 +1663,39 @@ static void parse_header(parser *s)
     m->shared_base = 0;
 }
 
+/* A number, a label or a section in a debugging section, with another one added or taken away. */
+static void parse_debug_value(parser *s)
+{
+    for (;;) {
+        skip(s);
+        if (is_digit(*s->p)) (void)read_number(s);
+        else if (is_name_start(*s->p) || *s->p == '.') {
+            const char *at = s->p++;
+            while (is_name(*s->p) || *s->p == '.') s->p++;
+            if (*at == '.' && sim_type_find(at + 1, (size_t)(s->p - at - 1)) != T_NONE) { s->p = at; syntax(s); }
+        } else syntax(s);
+        if (!accept(s, '+') && !accept(s, '-')) return;
+    }
+}
+
+/* .section .name { label: .b8 1, 2 .b64 label+4 ... }: read, and of no use here. */
 static void parse_section(parser *s)
 {
     expect(s, '.');
     while (is_name(*s->p) || *s->p == '.') s->p++;
     expect(s, '{');
-    for (int depth = 1; depth; s->p++) {
-        if (!*s->p) syntax(s);
-        if (*s->p == '\n') s->line++;
-        if (*s->p == '{') depth++;
-        if (*s->p == '}') depth--;
+    while (!accept(s, '}')) {
+        if (is_name_start(*s->p)) {
+            (void)name(s);
+            expect(s, ':');
+            continue;
+        }
+        sim_type t = type_directive(s);
+        if (sim_types[t].kind != K_BITS) syntax(s);
+        do {
+            accept(s, '-');
+            parse_debug_value(s);
+        } while (accept(s, ','));
     }
 }
 
