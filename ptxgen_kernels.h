@@ -1,14 +1,14 @@
 /* ptxgen_kernels.h - v0.1 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
-   WHAT   Generators of kernels that LLM inference needs, and the geometry of their launches: a description
-          goes in, PTX and a plan (entries, grids, workspace, bytes) come out. Nobody computes a grid by hand.
+   WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
+          and a plan (entries, grids, workspace size, bytes of traffic) come out.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
           Everywhere else include it plainly.
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
        desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
        desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
        ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
@@ -28,29 +28,36 @@
      [ERRORS]     how a description or a shape is refused
      [TYPES]      formats of weights
      [TABLE]      the registry of the operations
-     [INTERFACE]  registry, formats, vocabulary; then a room for each operation, "==== norm": what it
+     [INTERFACE]  registry, formats, vocabulary; then a room for each operation, such as "==== norm": what it
                   computes, description, shape, arguments, functions
      [SUPPORT]    implementation: checks, plans, the vocabulary of kernels
      [CORE]       implementation: a room for each operation: limits, plan, check, code
      [LICENSE]
 
    [MANUAL]
-   OPERATION  desc -> code (what is baked: head counts, head_dim, type), shape -> plan (what changes from
-          launch to launch), args -> one by-value parameter that all entries of the plan read. Sizes that
-          change every token, such as lengths, are read from device memory, so a captured graph replays with
-          the new ones.
+   OPERATION  An operation `name` has three structs. ptxk_<name>_desc holds what is compiled into the code:
+          head counts, head_dim, types. ptxk_<name>_shape holds what changes the launch: ptxk_<name>_plan()
+          makes a plan from both. ptxk_<name>_args is the one parameter, passed by value, of every entry of
+          the plan; its addresses are device addresses. Sizes that change with every token, such as lengths,
+          are read from device memory, so a captured graph replays with the new ones.
 
-   ZERO   What 0 means in a description is the same for all of them. A type or a format: refused; of a tensor
-          that may be left out (append_type, second, third): there is none. A number of things (heads,
-          head_dim, queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in
-          attention, else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision,
-          pairs, method: the first of their list. eps: 0, as it says.
+   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. An entry's name contains all that is
+          compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the launches, the
+          workspace size and plan.min_bytes, a lower bound of the memory traffic. ptxk_<name>_check() tests
+          arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
+          memory that is written. It does not read device memory.
 
-   EPS    of the norms, in args, is a number like any other, of NORM, GEMV and DECODER alike: 0 adds nothing,
-          and no default stands in for it (models name theirs, mostly 1e-5 or 1e-6). With 0 a row of zeros
-          stays zeros, and one whose mean square is below f32's normal numbers, 1.2e-38, is not exact.
+   ZERO   A field that is 0 means the same in every description. A type or a format: refused; of an optional
+          tensor (append_type, second, third): the tensor is absent. A count or a size (heads, head_dim,
+          queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention,
+          else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method:
+          the first of their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   DOES NOT  choose another device's plan: a plan and a module belong to one target.
+   EPS    The eps of a norm (NORM, GEMV, DECODER) is an argument and has no default: 0 adds nothing. Models
+          state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
+          is below the smallest normal f32, 1.2e-38, loses precision.
+
+   TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -63,21 +70,22 @@ extern "C" {
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Nothing of its own. */
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. There are no others. */
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
-   emit functions report through the module: PTX_E_DESC, with a message that names field, value and rule,
-   before a line is emitted. plan functions return PTX_E_DESC, or PTX_E_ARGUMENT for a NULL, and write such a
-   message: */
+   An emit function reports through the module: PTX_E_DESC, before it emits anything. A plan function returns
+   PTX_E_DESC for a wrong field and PTX_E_ARGUMENT for a NULL; a check function returns PTX_E_DESC for a wrong
+   description and PTX_E_ARGUMENT for wrong arguments. The message names the field, its value and the rule.
+   Wherever `why` is a parameter it may be NULL. */
 typedef struct ptxk_message {
-    char text[160]; /* "flash_decode: head_dim is 100, must be a multiple of 8 from 8 to 256"; "" when well */
+    char text[160]; /* "flash_decode: head_dim is 100, must be a multiple of 8 from 8 to 256" */
 } ptxk_message;
 
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
-/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. X(format): PTXK_<format>, from 1 on;
-   no ptx_type has such a number. */
+/* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
+   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers. */
 #define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
 #define PTXK__ENUM(format) PTXK_##format,
 enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
@@ -88,7 +96,7 @@ enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv)                                                   \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                             \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
     X(decoder)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
@@ -103,56 +111,57 @@ PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name);
 
 /* -- formats of weights -- */
 
-/* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks.
-   */
+/* Bytes of a row of k weights; 0 for an unknown format or a k that is not a whole number of blocks. */
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
-/* "PTXK_Q4_K" ...; "?" for a number that is no format. */
+/* "PTXK_Q4_K" ...; "?" for a number that is not a format. */
 PTXGEN_API const char *ptxk_format_name(uint32_t format);
 
-/* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
+/* -- vocabulary: pieces of kernels, for your own kernels too; an error carries the caller's line -- */
 
-/* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only;
-   every lane gets the result. (1, 32): the whole warp; (1, 8): each 8 neighbours; (8, 32): the 4 lanes that
-   are 8 apart. x: 32 bits, all 32 lanes present. */
+/* Butterfly reduction with op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ only in the bits
+   first, 2 first ... last/2; every lane gets the result. (1, 32): the whole warp; (1, 8): groups of 8
+   neighbours; (8, 32): the 4 lanes with the same number modulo 8. x: 32 bits; all 32 lanes take part. */
 #define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
 PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
                                      uint32_t last);
-/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32), every thread gets
-   the result. scratch: the address of 4 * warps bytes of shared memory, which nothing may touch from the last
-   barrier before to the next barrier after this one, which has one inside. */
+/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32); every thread gets
+   the result. scratch: address of 4 * warps bytes of shared memory. Nothing else may access them between the
+   last barrier before this call and the first barrier after it; the call itself contains one barrier. */
 #define ptxk_block_reduce(k, op, x, warps, scratch)                                                          \
     ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
 PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
                                       uint32_t warps, ptx_val scratch);
-/* 16 bytes in one access, as four b32. p NULL: always; otherwise only where *p holds, zeros elsewhere. */
+/* Loads 16 bytes in one access as four b32. p: a predicate, zeros where it does not hold; NULL: always. */
 #define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
 PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
                              ptx_val words[4]);
-/* The elements of 16 bytes as f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns how many (0: no such). */
+/* Converts the elements of 16 bytes to f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns their number; 0
+   for another type. */
 #define ptxk_widen(k, stored, words, out) ptxk_widen_((k), PTX__AT, (stored), (words), (out))
 PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
                                 ptx_val *out);
-/* n f32 (even, 4 at most where they stay f32, else 8) as the words that hold them, rounded to nearest. */
+/* Converts n f32 (even; at most 4 for PTX_F32, else 8) to `stored`, rounded to nearest even, packed into
+   32-bit words. */
 #define ptxk_narrow(k, stored, n, x, words) ptxk_narrow_((k), PTX__AT, (stored), (n), (x), (words))
 PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, const ptx_val *x,
                              ptx_val *words);
-/* n elements (1, 2, 4 or 8, of 16 bytes at most) of memory as f32, in one access, and back, rounded to
-   nearest. */
+/* Loads n elements (1, 2, 4 or 8; at most 16 bytes) as f32 in one access. The store converts back, rounded to
+   nearest even. */
 #define ptxk_load_f32(k, stored, n, mem, out) ptxk_load_f32_((k), PTX__AT, (stored), (n), (mem), (out))
 #define ptxk_store_f32(k, stored, n, mem, x) ptxk_store_f32_((k), PTX__AT, (stored), (n), (mem), (x))
 PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
                                ptx_val *out);
 PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
                                 const ptx_val *x);
-/* sum + a[0] b[0] + ... + a[n-1] b[n-1], fused, in this order. */
+/* sum + a[0] b[0] + ... + a[n-1] b[n-1], with fma, in this order. */
 #define ptxk_dot(k, n, a, b, sum) ptxk_dot_((k), PTX__AT, (n), (a), (b), (sum))
 PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
                              ptx_val sum);
-/* out[i] += a x[i] */
+/* out[i] += a x[i], with fma. */
 #define ptxk_axpy(k, n, a, x, out) ptxk_axpy_((k), PTX__AT, (n), (a), (x), (out))
 PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
                            ptx_val *out);
-/* a / b as a factor: 1 / b, and 0 where b is 0. */
+/* 1 / b, or 0 where b is 0. */
 #define ptxk_rcp_or_zero(k, b) ptxk_rcp_or_zero_((k), PTX__AT, (b))
 PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b);
 /* ceil(a / b), u32; a + b - 1 must not wrap. */
@@ -161,111 +170,116 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* ======== flash_decode ==================================================================================
 
-   out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:], g = h *
-   kv_heads / heads, over the keys i that query t of sequence b sees; s(x) = soft_cap * tanh(x /
-   soft_cap), or x. 1 to 8 queries: the last tokens of the sequence, query t at position p =
-   lengths[b] - queries + t sees keys i <= p; with a window only those with i > p - window.
-   append_type: rows k[b,t], v[b,t] of these tokens become rows p of the caches, converted to their
-   type, as by kv_scatter, and are attended to in the same launch. lse[b,h,t]: the natural logarithm
-   of the sum of e^score. Split-KV: blocks take chunks of a sequence, the last one to finish joins
-   them (T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023),
-   with the online softmax of M. Milakov and N. Gimelshein ("Online normalizer calculation for
-   softmax", 2018). One launch. Short sequences, and those that fill the machine by themselves, have
-   one block for each KV head and no workspace.
-     variants            f16 and bf16 caches from sm_80 on: tensor cores. The heads of a group, times the
-                         queries, are the columns of a product, so K and V are read once for up to 8 of them,
-                         up to 16, 32 where head_dim is small. f32 caches (tf32 has 11 bits: too few), sm_75
-                         and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
-     precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
-                         cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
-                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
-                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
-     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk,
-                         2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by
-                         (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is. Beside
-                         double, 100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200
-     traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
-                         once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
-                         heads fill the machine. Where they do not, chunks are as small as gives each
-                         multiprocessor one, for 16 chunks of 4096 keys, GQA 8, 10 %, in the L2 cache: what
-                         memory is read for is K, V and q, once. From sm_90 on (shape.cluster) blocks then
-                         form clusters, which read q once and join in shared memory: the plan takes the
-                         smallest of 2, 4 and 8 blocks, launch[0].cluster[2], that keeps all within 5 %, for
-                         the 16 chunks 4 and 2.6 %; where none does, that of the least traffic; and none that
-                         gives a multiprocessor over an eighth more keys. A sequence in one cluster has no
-                         workspace. PTXK_FLASH_CLUSTER_... says otherwise
-     V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
-                         that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
-                         infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
-     length 0            zeros, lse -inf; the cache pointers of that sequence are not followed
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf
-     length > max_seq    NaN in that sequence's whole output, its cache is not touched; others are right. So
-                         it is with length > max_pages * page_size
-     no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
-                         heads that a block has found it for; nothing is read or appended there
-     length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
-     score past f32      infinite, of the sign that it has
-     score -inf          that key has weight 0; when all are -inf the output is zeros
-     score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
-     score NaN           NaN in that head's output
-     weight 0            is multiplied like any other: 0 * inf in V is NaN. With tensor cores so is any
-                         infinite V, and with several queries or a window one of a key that other queries see
-     element offsets are 64-bit throughout: caches past 2^32 elements are addressed right.
-     The first plan.zero_bytes of the workspace are counters that each launch leaves 0; a launch that failed
-     may not have. Two launches that may run at the same time need two workspaces. */
+   Attention of the newest 1 to 8 tokens of each sequence over its cached keys and values:
 
-/* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target; one of the
-   four _CLUSTER_, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
-   choose; pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]. */
+     out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:]
+     g = h * kv_heads / heads, s(x) = soft_cap * tanh(x / soft_cap), or x without a cap
+
+   Query t of n stands at position p = lengths[b] - n + t and sees the keys i <= p; with a window, only those
+   with i > p - window. With append_type, the rows k[b,t] and v[b,t] of the new tokens become rows p of the
+   caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
+   of the sum of e^score.
+
+   Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
+   F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
+   Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
+   sequences are short, or fill the device by themselves, each KV head has one block, without a workspace.
+
+     variants            Tensor cores: f16 and bf16 caches from sm_80 on. The heads of a group times the
+                         queries are the columns of a product: K and V are read once for up to 8 columns, or
+                         up to 16 or 32 where head_dim is small. Scalar f32 arithmetic: f32 caches (the 11
+                         bits of tf32 are too few), sm_75, PTXK_FLASH_SCALAR; K and V are read once for 8.
+     precision           f32 in both variants. Tensor cores multiply sums of two numbers of the cache's type
+                         for q and the weights (three for f32 q on bf16), which doubles the products; memory
+                         traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
+                         element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
+                         element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
+     lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
+                         chunk, 2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys. The error
+                         of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
+                         that of q. Measured against double precision on the CPU driver, 100 to 8000 random
+                         keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
+     traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
+                         once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
+                         heads fill the device. Where they do not, chunks shrink until each multiprocessor
+                         has one; 16 chunks of 4096 keys with GQA 8 cost 10 %, in the L2 cache, while memory
+                         is read for K, V and q, once. From sm_90 on (shape.cluster) blocks form clusters,
+                         which read q once and combine in shared memory. The plan takes the smallest cluster
+                         of 2, 4 and 8 blocks (launch[0].cluster[2]) that stays within 5 % (for the 16 chunks
+                         4, with 2.6 %), or else the one with the least traffic, and none that gives a
+                         multiprocessor over an eighth more keys. PTXK_FLASH_CLUSTER_... overrides the plan. A
+                         sequence in one cluster has no workspace.
+     large V             f16: no sum overflows f32. f32 and bf16: weights are at most 2^-32, so that 2^31 of
+                         the largest values do not overflow. Results are right to 3.4028e38; rounding may
+                         make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
+                         addition.
+     length 0            zeros, lse -inf; that sequence's cache pointers are not read
+     length < queries    the queries before the sequence see nothing: zeros, lse -inf
+     length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
+                         are right. The same holds for length > max_pages * page_size.
+     page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
+                         it; nothing is read or appended there
+     length > max_len    right, up to max_seq: max_len only sets the number of splits
+     score past f32      infinite, with its sign
+     score -inf          weight 0; where all scores are -inf the output is zeros
+     score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
+     score NaN           NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
+                         gives NaN, and with several queries or a window also that of a key that only other
+                         queries see.
+
+   Element offsets are 64-bit: caches may have more than 2^32 elements. The first plan.zero_bytes of the
+   workspace are counters. Each launch leaves them 0; after a failed launch they must be cleared. Launches
+   that may run at the same time need separate workspaces. */
+
+/* Flags. The four _CLUSTER_ values are numbers, not bits. */
 enum {
-    PTXK_FLASH_LSE = 1,
-    PTXK_FLASH_SCALAR = 2,
-    PTXK_FLASH_CLUSTER_1 = 4,
-    PTXK_FLASH_CLUSTER_2 = 8,
+    PTXK_FLASH_LSE = 1,        /* writes lse */
+    PTXK_FLASH_SCALAR = 2,     /* the scalar variant on every target */
+    PTXK_FLASH_CLUSTER_1 = 4,  /* no clusters */
+    PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32
+    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
 };
 
-/* What is baked into the code. All fields count for equality, there is no padding: usable as a key. */
+/* What is compiled into the code. There is no padding: the bytes can serve as a key. */
 typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
-    uint32_t kv_type;     /* what the caches hold: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
-    uint32_t q_type;      /* of q: the same choice */
-    uint32_t out_type;    /* of out: the same choice */
+    uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t queries;     /* new tokens of each sequence, 1 ... 8 */
     uint32_t window;      /* keys that a query sees, its own the last; 0: all */
-    float soft_cap;       /* scores s become cap * tanh(s / cap); 0: not */
-    uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
-    uint32_t append_type; /* of k and v, which are appended to the caches on the way; 0: there are none */
+    float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
+    uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
+    uint32_t append_type; /* of the new rows k and v; 0: none are appended */
     uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
 typedef struct ptxk_flash_decode_shape {
-    uint32_t batch;    /* sequences, at most 65535; 0: nothing to do, a plan without launches */
-    uint32_t max_len;  /* the longest length to plan for: steers the number of splits; 0: max_seq, the most */
-    uint32_t max_seq;  /* positions that a cache holds, at most 2^31 - 1 */
+    uint32_t batch;    /* sequences, at most 65535 */
+    uint32_t max_len;  /* longest length to plan for, sets the number of splits; 0: max_seq */
+    uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
 } ptxk_flash_decode_shape;
 
-/* The one argument, by value. Device addresses. Caches, strides and pages are described as for kv_scatter.
-   lengths count the new tokens: with n queries they are those at lengths - n ... lengths - 1. */
+/* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
 typedef struct ptxk_flash_decode_args {
     uint64_t q;           /* q_type [batch, queries, heads, head_dim], 16-byte aligned */
-    uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type; paged: the */
-    uint64_t v_caches;    /* pools themselves, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
+    uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type. Paged: the */
+    uint64_t v_caches;    /* pool itself, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
                           /* PTXK_FLASH_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
-    uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: all are `length` */
+    uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: every sequence has `length` */
     uint64_t out;         /* out_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
     uint64_t k, v;        /* to append: append_type [batch, queries, kv_heads, head_dim], 16-byte aligned */
-    uint64_t block_table; /* paged: u32 [batch, max_pages], page of the pool */
+    uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pool */
     uint64_t lse;         /* f32 [batch, heads, queries]; ignored without PTXK_FLASH_LSE */
     uint64_t head_stride; /* elements from head to head, a multiple of 16 bytes ... */
     uint64_t row_stride;  /* ... and from position to position, at most 2^26; both 0: max_seq * d and d */
@@ -274,67 +288,68 @@ typedef struct ptxk_flash_decode_args {
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
 } ptxk_flash_decode_args;
 
-/* Append the entry to the module. desc: a ptxk_flash_decode_desc. Its name contains all that is baked, so
-   several descriptions fit into one module. */
+/* Appends the entry. desc: a ptxk_flash_decode_desc. */
 #define ptxk_flash_decode_emit(m, desc) ptxk_flash_decode_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape. min_bytes: the lower bound when every sequence is max_len long. why: or NULL. */
+/* One launch. min_bytes: the traffic when every sequence is max_len long. */
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            const ptxk_flash_decode_shape *shape, ptx_plan *plan,
                                            ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, strides whole vectors that rows do not overlap
-   in. What lies in device memory it cannot see. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors of 16 bytes and keep rows apart. */
 PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why);
-/* The lower bound of traffic for these lengths (host memory): K, V, q and out once. 0 for a bad desc. */
+/* Lower bound of the traffic for lengths[batch] in host memory: K, V, q and out once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
                                             uint32_t batch);
-/* Keys that one block takes of a sequence of that length, as the kernel computes it. splits is
-   plan.launch[0].grid[2]. 0 for a bad desc or splits 0. */
+/* Keys of a chunk of a sequence of that length, as the kernel computes it. splits: plan.launch[0].grid[2]. 0
+   for a bad desc or splits 0. */
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
                                             uint32_t splits);
 
 /* ======== kv_scatter ====================================================================================
 
-   writes the K and V of new tokens into the caches: row (h, position of token t) of the cache of
-   its sequence becomes k[t,h,:], converted to the cache's type. The cache is [kv_heads, max_seq, d]
-   or anything else that two strides describe, or paged: pages of page_size positions, each
-   [kv_heads, page_size, d] or [page_size, kv_heads, d], found through a block table. With
-   PTXK_SCATTER_SINGLE K alone or V alone, as k and k_caches.
-     position >= max_seq, no such page, a page past the pool, a sequence past the batch
+   Writes K and V of new tokens into the caches: row (h, position of token t) of the cache of t's sequence
+   becomes k[t,h,:], converted to the cache's type. A cache is [kv_heads, max_seq, d], or any layout with a
+   head stride and a row stride, or paged: pages of page_size positions, each [kv_heads, page_size, d] or
+   [page_size, kv_heads, d], found through a block table.
+
+     position >= max_seq, page past the block table or the pool, sequence >= batch
                          nothing is written for that token
-     conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
-     two tokens with one position: either may win. */
+     conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
+     two tokens with the same sequence and position
+                         either may win */
 
-/* Flags of a scatter: pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]; only
-   one of K and V is written, which k and k_caches are then. */
-enum { PTXK_SCATTER_PAGE_ROWS = 1, PTXK_SCATTER_SINGLE = 2 };
+/* Flags. */
+enum {
+    PTXK_SCATTER_PAGE_ROWS = 1, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_SCATTER_SINGLE = 2     /* writes K or V only, given as k and k_caches */
+};
 
-/* What is baked into the code of a scatter. */
+/* What is compiled into the code. */
 typedef struct ptxk_kv_scatter_desc {
-    uint32_t kv_heads;    /* at least 1 */
-    uint32_t head_dim;    /* at least 1: any */
+    uint32_t kv_heads;    /* 1 ... 65536 */
+    uint32_t head_dim;    /* 1 ... 65536 */
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t cache_type;  /* of the caches: the same choice */
-    uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
+    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
 
 typedef struct ptxk_kv_scatter_shape {
-    uint32_t tokens; /* 0: nothing to do, a plan without launches */
+    uint32_t tokens;
 } ptxk_kv_scatter_shape;
 
-/* The one argument, by value. Device addresses, 16-byte aligned but for the u32 and u64 arrays. Token t
-   belongs to sequence sequences[t] (or, where that is 0, t * sequence_step) and gets position positions[t]
-   (or position + t * position_step): one token for each of a batch has steps 1 and 0, a prompt 0 and 1. */
+/* Addresses are 16-byte aligned, those of u32 and u64 arrays to their element. Token t belongs to sequence
+   sequences[t], or t * sequence_step where that array is absent, and has position positions[t], or position +
+   t * position_step. Steps 1 and 0: one token for each sequence of a batch; 0 and 1: a prompt. */
 typedef struct ptxk_kv_scatter_args {
     uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim]; v is ignored with _SINGLE */
-    uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches; paged: the pools themselves,
+    uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches. Paged: the pool itself,
                                     cache_type [pool_pages, kv_heads, page_size, head_dim] or, with
                                     _PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
     uint64_t sequences;          /* u32 [tokens], or 0 */
     uint64_t positions;          /* u32 [tokens], or 0 */
-    uint64_t block_table;        /* paged: u32 [batch, max_pages], page of the pool; else 0 */
+    uint64_t block_table;        /* paged: u32 [batch, max_pages], page numbers in the pool; else 0 */
     uint64_t head_stride;        /* elements from head to head, a multiple of 16 bytes or of head_dim ... */
     uint64_t row_stride;         /* ... and from position to position; heads first: max_seq * d, d */
     uint32_t sequence_step, position, position_step;
@@ -342,86 +357,90 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
 } ptxk_kv_scatter_args;
 
-/* Append the entry to the module. desc: a ptxk_kv_scatter_desc. */
+/* Appends the entry. desc: a ptxk_kv_scatter_desc. */
 #define ptxk_kv_scatter_emit(m, desc) ptxk_kv_scatter_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: every element of k and v read and written once. why: or NULL. */
+/* One launch. min_bytes: every element of k and v read and written once. */
 PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
                                          const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
                                          ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, strides whole vectors that rows do not overlap
-   in, positions and offsets that do not wrap. What lies in device memory it cannot see. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors and keep rows apart; positions and offsets
+   must not wrap. */
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
                                           ptxk_message *why);
 
 /* ======== flash_prefill =================================================================================
 
-   out[i,h,:] = sum_j softmax_j(scale * q[i,h,:] . k[j,g,:]) v[j,g,:], g = h * kv_heads /
-   heads, for all queries i of each sequence, by tiles, with online softmax (T. Dao,
-   "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023). Query i
-   stands at position p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys
-   j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles
-   that no query of a block sees are not read. Lengths come with the arguments, the same for all, or
-   from device memory.
-     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8; in
-                         f16 those below 2^-29 of the largest by 2^-40 of it) for their product with v. f32:
-                         tf32, which has the range of f32. PTXK_PREFILL_EXACT takes each value as two, off by
-                         2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits, off by 2^-10. Before
-                         sm_80 bf16 and f32 are computed in f32, without tensor cores. FAST rounds values from
-                         3.4020e38 on to infinity; all others keep their range: sums of f32 and bf16 values
-                         as in flash_decode, off by 2^-117 for each key
-     soft cap            x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
-     no key seen, kv_len 0   zeros; lse is -inf
-     score -inf, +inf    as in flash_decode: weight 0; share the weight equally, lse is inf. So are scores
-                         beyond 2^100 before the scale (or less, where the scale passes 2^26). With a cap
-                         they are its ends
-     score NaN           NaN in that query's output and lse; unseen scores do not matter
-     weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
-                         that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
-                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
-                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
-     out in f16          what passes its range becomes infinite
-     cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
-                         than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
-     out may be q itself, with the same strides and type; otherwise nothing may overlap what is written. */
+   Attention of all queries i of each sequence:
 
-/* Flags and precision of a prefill. */
+     out[i,h,:] = sum_j softmax_j(scale * q[i,h,:] . k[j,g,:]) v[j,g,:],  g = h * kv_heads / heads
+
+   Queries are aligned with the end of the keys: query i has position p = i + kv_len - q_len and sees the keys
+   j < kv_len; with PTXK_PREFILL_CAUSAL only j <= p; with a window w only |p - j| < w. Computed in tiles with
+   online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
+   Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
+   all sequences, or cumulative lengths in device memory.
+
+     precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
+                         f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
+                         inputs run on tf32, which has f32's range: as the sum of two tf32 numbers with
+                         PTXK_PREFILL_EXACT (error 2^-18 of each product), as one with PTXK_PREFILL_FAST
+                         (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
+                         rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
+                         keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
+     no key seen, kv_len 0   zeros; lse is -inf
+     score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
+                         2^100 before the scale (less where the scale passes 2^26) counts as infinite. With a
+                         cap both are the cap's ends.
+     score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
+                         matter
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 63 unseen keys
+                         that share a tile with a seen one.
+     lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
+                         error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
+                         The error of a score is (d + 2) 2^-23 sum |scale q k|; f32: plus that of precision.
+     out in f16          a value past f16's range becomes infinite
+     cumulative lengths  A sequence with more than q_len queries: nothing is written for it. More than kv_len
+                         keys, or fewer than 0: NaN in its output; k and v are not accessed.
+
+   out may be q itself with the same strides and type. No other memory may overlap what is written. */
+
+/* Flags, and precision. */
 enum { PTXK_PREFILL_CAUSAL = 1, PTXK_PREFILL_LSE = 2 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
-/* What is baked into the code of a prefill: no length is. */
+/* What is compiled into the code. */
 typedef struct ptxk_flash_prefill_desc {
     uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t out_type;  /* of out: the same choice */
+    uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE */
-    uint32_t window;    /* keys farther than that are not seen, at most 2^30; 0: all are */
-    uint32_t precision; /* of f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
+    uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
+    uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
-    float soft_cap;     /* scores x become soft_cap tanh(x / soft_cap); 0: they do not */
+    float soft_cap;     /* a score x becomes soft_cap tanh(x / soft_cap); 0: no cap */
 } ptxk_flash_prefill_desc;
 
 typedef struct ptxk_flash_prefill_shape {
-    uint32_t batch;    /* sequences; 0: nothing to do, a plan without launches */
-    uint32_t q_len;    /* queries of each sequence; with cumulative lengths no sequence has more; to 2^30 */
-    uint32_t kv_len;   /* keys, likewise; to 2^30 */
-    uint32_t q_total;  /* queries of all sequences, where the lengths are cumulative; 0: batch * q_len */
-    uint32_t kv_total; /* keys, likewise */
+    uint32_t batch;    /* sequences */
+    uint32_t q_len;    /* queries of each sequence (cumulative lengths: of the longest); at most 2^30 */
+    uint32_t kv_len;   /* keys, likewise */
+    uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
+    uint32_t kv_total; /* keys of all sequences, likewise */
 } ptxk_flash_prefill_shape;
 
-/* The one argument, by value. Device addresses, 16-byte aligned but for cu_q, cu_kv and lse (4). Element e of
-   head h of row i of sequence b is at b * batch_stride + i * row_stride + h * head_stride + e; with
-   cumulative lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides in elements, whole vectors
-   of 16 bytes: [batch, seq, heads, d] and [batch, heads, seq, d] and what is packed with q, k and v in one
-   row, alike. K and V have strides that may be 0 (the same for all). */
+/* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
+   sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
+   lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16 bytes. They describe [batch,
+   seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row. Strides of K and V may be 0. */
 typedef struct ptxk_flash_prefill_args {
     uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
-    uint64_t cu_q, cu_kv;   /* u32 [batch + 1]: where each sequence begins, and the end; 0: all have q_len,
-                               kv_len rows, batch_stride apart */
+    uint64_t cu_q, cu_kv;   /* u32 [batch + 1], cumulative lengths: first row of each sequence, and the end;
+                               0: every sequence has q_len, kv_len rows, batch_stride apart */
     uint64_t q_batch_stride, q_row_stride, q_head_stride;
     uint64_t k_batch_stride, k_row_stride, k_head_stride;
     uint64_t v_batch_stride, v_row_stride, v_head_stride;
@@ -431,52 +450,58 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
 } ptxk_flash_prefill_args;
 
-/* Append the entry to the module. desc: a ptxk_flash_prefill_desc. */
+/* Appends the entry. desc: a ptxk_flash_prefill_desc. */
 #define ptxk_flash_prefill_emit(m, desc) ptxk_flash_prefill_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: q, k, v and out once. why: or NULL. */
+/* One launch. min_bytes: q, k, v and out once. */
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                                             const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
                                             ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, strides whole vectors and not too large, rows
-   of out that do not overlap. Cumulative lengths lie in device memory: those it cannot see. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors, not too large, and keep rows of out apart.
+   Cumulative lengths lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why);
-/* Fills in the strides of what is packed: [batch, len, heads, d], or, with cumulative lengths, [total,
-   heads, d]; lse [batch, heads, q_len], or [heads, q_total]. */
+/* Fills in the strides of packed tensors: [batch, len, heads, d], or, with cumulative lengths, [total, heads,
+   d]; lse [batch, heads, q_len], or [heads, q_total]. */
 PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                                         const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
 
 /* ======== gemv ==========================================================================================
 
-   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r]) for 1 to 8 columns c;
-   with PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. W as it lies in a GGUF file,
-   rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Quantised weights meet an x
-   that is quantised on the way to groups of 32 integers with a common factor; plain ones an x of f32.
-   Three launches: x to integers, once for all rows; blocks that take slices of K for rows handed out
-   strided; and, where K has more than one slice, their sum. Integer products are exact, sums are f32
-   in a fixed order: the same bits in every run. W is read once.
-     several matrices    second and third: up to three over one x in the same launches, each with its own
-                         format (all quantised, or all plain), rows, bias and y: Q, K and V. A residual goes
-                         with one y only, of one matrix or of SwiGLU
-     PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; g and u each with the
-                         norm's factor and its bias
-     k                   a multiple of 256, of 32 (Q4_0, Q8_0), of 8 (plain); of the largest of these
-     precision           PTXK_GEMV_EXACT: 16 bits for each x (two planes of 8), the error of a group is at
-                         most amax / 65278 for each element, so, by Cauchy and Schwarz, sqrt(32) / 65278 =
-                         8.7e-5 of |W| |x| at the very worst (one large x in each group), some 1e-5 typically;
-                         PTXK_GEMV_FAST: 8 bits, amax / 254 for each element. Plain numbers: f32 in both
-     x NaN or infinite   quantised: NaN in every output of that column; so is x * gamma past the range of f32,
-                         and with NORM a sum of squares past it. Plain numbers: as f32 arithmetic has it
+   A matrix times 1 to 8 column vectors:
+
+     y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
+     rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
+
+   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. For
+   quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
+   multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
+   second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
+   Integer products are exact and f32 sums have a fixed order: the same bits in every run. W is read once.
+
+     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
+                         and V. Each has its format (all quantised, or all plain), rows, bias and y. A
+                         residual needs a single y: one matrix, or SwiGLU.
+     PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
+                         biases apply to g and u
+     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
+                         several matrices, of the largest unit.
+     precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
+                         element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
+                         |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
+                         254 for each element. Plain weights: f32 in both.
+     x NaN or infinite   quantised: NaN in every output of that column. The same holds where x * gamma, or
+                         with NORM the sum of squares, overflows f32. Plain weights: f32 arithmetic.
      block factor NaN, inf   NaN or inf in that row only
      all x 0             0 (+ bias, + residual), with eps 0 too
-     |x| below 2^-100    counts as 0 where the whole group of 32 is that small; plain numbers: no such bound
-     alignment           weights 16 bytes, as GGUF's tensors are; Q4_0, Q8_0 and Q6_K have blocks and rows
-                         that are only 2-byte aligned: they are copied to shared memory in whole chunks of 16
-                         bytes, nothing beside the tensor is read, nothing needs repacking
-     y may be the residual itself; otherwise nothing that is written may overlap anything that is read. */
+     |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
+     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of Q4_0, Q8_0 and Q6_K are only
+                         2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
+                         outside the tensor is read, nothing needs repacking.
 
-/* Precision of x in a GEMV; flags of a GEMV. */
+   y may be the residual itself. No other memory that is read may overlap what is written. */
+
+/* Precision of x for quantised weights; flags. */
 enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
 enum {
     PTXK_GEMV_NORM = 1,
@@ -486,31 +511,32 @@ enum {
     PTXK_GEMV_SWIGLU = 16
 };
 
-/* What is baked into the code of a GEMV. The sizes are not: one kernel serves all layers. */
+/* What is compiled into the code. n and k are not: one kernel serves all layers. */
 typedef struct ptxk_gemv_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t columns;     /* 1 ... 8 */
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
     uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU of the up matrix; 0: there is none */
-    uint32_t third;       /* of a third, 0: none */
+    uint32_t second;      /* format of a second matrix, with SwiGLU of up; 0: there is none */
+    uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemv_desc;
 
 typedef struct ptxk_gemv_shape {
-    uint32_t n;         /* rows of W, at most 2^31 - 1; 0: nothing to do, a plan without launches */
-    uint32_t k;         /* columns of W, whole blocks (plain numbers: a multiple of 8), at most 2^26 */
+    uint32_t n;         /* rows of W, at most 2^31 - 1 */
+    uint32_t k;         /* columns of W, whole blocks (plain weights: a multiple of 8), at most 2^26 */
     uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
-    uint32_t second_n;  /* rows of the second matrix, at least 1; SwiGLU: n, this is ignored */
-    uint32_t third_n;
+    uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with SwiGLU, where it is n */
+    uint32_t third_n;   /* rows of the third matrix, at least 1 */
 } ptxk_gemv_shape;
 
-typedef struct ptxk_gemv_more { /* of a further matrix */
+/* The second or third matrix: as the fields of the same names below. */
+typedef struct ptxk_gemv_more {
     uint64_t weights, bias, y;
     uint32_t n, reserved;
 } ptxk_gemv_more;
 
-/* The one argument, by value. Device addresses, 16-byte aligned. */
+/* Addresses are 16-byte aligned. */
 typedef struct ptxk_gemv_args {
     uint64_t weights;   /* rows [n] of ptxk_row_bytes(format, k) bytes, one after the other */
     uint64_t x;         /* f32 [columns, k] */
@@ -519,115 +545,123 @@ typedef struct ptxk_gemv_args {
     uint64_t y;         /* output_type [columns, n] */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned */
     uint32_t n, k;      /* as in the shape */
-    float eps;          /* of the norm: 0 or more, finite; 0: nothing is added */
+    float eps;          /* of the norm: 0 or more, finite */
     uint32_t reserved;  /* 0 */
     uint64_t bias;      /* f32 [n]; ignored without PTXK_GEMV_BIAS */
-    ptxk_gemv_more more[2]; /* of the second and third matrix; SwiGLU: y is not used */
+    ptxk_gemv_more more[2]; /* second and third matrix; with SwiGLU y is ignored */
 } ptxk_gemv_args;
 
-/* Append the three entries (x, rows, sum) to the module. desc: a ptxk_gemv_desc. */
+/* Appends the three entries (x, rows, sum). desc: a ptxk_gemv_desc. */
 #define ptxk_gemv_emit(m, desc) ptxk_gemv_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape. min_bytes: weights, x, gamma, biases, residual and y once. why: or NULL. */
+/* The launches. min_bytes: weights, x, gamma, biases, residual and y once. */
 PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
-/* Whether arguments can be right: addresses there, aligned, nothing written over what is read, eps. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
                                     ptxk_message *why);
 
 /* ======== norm ==========================================================================================
 
-   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
-   sqrt(mean (x - mean)^2 + eps) + beta, for each row x[t,:]; with PTXK_NORM_RESIDUAL x[t,:] +=
-   residual[t,:] first, which is written, and normalised as written. f32 arithmetic in a fixed order.
-   A row stays in registers to 16384 elements; longer ones are read again. gamma may be absent; beta
-   goes with PTXK_NORM_LAYER and gamma only.
-     sum of squares past f32, x NaN or infinite   NaN in that row
-     all x 0, eps 0                               0 (layer: beta)
-     y may be x or, with a residual, that where the types are equal; nothing else may overlap. */
+   RMSNorm or, with PTXK_NORM_LAYER, LayerNorm of each row x[t,:]:
 
-/* Rows of any length, one after the other. What is baked into the code of a norm. */
+     y[t,:] = gamma * x / sqrt(mean x^2 + eps)
+     y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
+
+   PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
+   normalised as written. f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
+   ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
+
+     sum of squares past f32, x NaN or infinite   NaN in that row
+     all x 0, eps 0                               0 (LayerNorm: beta)
+
+   y may be x, or with a residual the residual, where the types are equal. Nothing else may overlap. */
+
+/* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
 enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
 typedef struct ptxk_norm_desc {
     uint32_t n;           /* elements of a row, 1 ... 2^24 */
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t y_type;      /* the same choice */
-    uint32_t weight_type; /* of gamma and beta: the same choice */
+    uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
 } ptxk_norm_desc;
 
 typedef struct ptxk_norm_shape {
-    uint32_t rows; /* at most 2^31 - 1; 0: nothing to do, a plan without launches. So it is below */
+    uint32_t rows; /* at most 2^31 - 1 */
 } ptxk_norm_shape;
 
-/* The one argument, by value. Device addresses, 16-byte aligned. */
+/* Addresses are 16-byte aligned; rows lie one after the other. */
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
-    uint64_t residual;    /* x_type [rows, n]; ignored without */
+    uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
     uint64_t y;           /* y_type [rows, n] */
-    uint64_t gamma, beta; /* weight_type [n]; ignored with _PLAIN, without _BETA */
+    uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
-    float eps;            /* 0 or more, finite; 0: nothing is added */
+    float eps;            /* 0 or more, finite */
 } ptxk_norm_args;
 
-/* Append the entry to the module. desc: a ptxk_norm_desc. */
+/* Appends the entry. desc: a ptxk_norm_desc. */
 #define ptxk_norm_emit(m, desc) ptxk_norm_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: x, residual, gamma, beta, y once. why: or NULL. */
+/* One launch. min_bytes: x, residual, gamma, beta and y once. */
 PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
                                   ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
                                     ptxk_message *why);
 
 /* ======== softmax =======================================================================================
 
-   y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
-   types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
-     scale x -inf   0; all of a row -inf: zeros   scale x +inf   share the row equally, with a scale above
-                                                                 0.69 f32's largest number among them
-     x NaN          NaN in that row               x finite       right at any size, with any scale */
+   y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]) for rows of any length. Long rows use the online
+   softmax of Milakov and Gimelshein (see flash_decode). y may be x where the types are equal.
 
+     x finite       right at any size, with any scale
+     scale x -inf   0; a row with nothing else: zeros
+     scale x +inf   these elements share the weight equally. With a scale above 0.69, so do elements of f32's
+                    largest number.
+     x NaN          NaN in that row */
 typedef struct ptxk_softmax_desc {
     uint32_t n;              /* elements of a row, 1 ... 2^24 */
     uint32_t x_type, y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
-    float scale;             /* of x; 0: 1 */
+    float scale;             /* factor of x; 0: 1 */
 } ptxk_softmax_desc;
 
 typedef struct ptxk_softmax_shape {
-    uint32_t rows;
+    uint32_t rows; /* at most 2^31 - 1 */
 } ptxk_softmax_shape;
 
 typedef struct ptxk_softmax_args {
-    uint64_t x, y; /* [rows, n], 16-byte aligned */
-    uint32_t rows;
+    uint64_t x, y;     /* x_type, y_type [rows, n], 16-byte aligned */
+    uint32_t rows;     /* as in the shape */
     uint32_t reserved; /* 0 */
 } ptxk_softmax_args;
 
-/* Append the entry to the module. desc: a ptxk_softmax_desc. */
+/* Appends the entry. desc: a ptxk_softmax_desc. */
 #define ptxk_softmax_emit(m, desc) ptxk_softmax_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: x and y once. why: or NULL. */
+/* One launch. min_bytes: x and y once. */
 PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
                                       ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
                                        ptxk_message *why);
 
 /* ======== activation ====================================================================================
 
-   y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
-   that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
-   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
-   1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu,
-   gelu by tanh). */
+   y = silu(x) or gelu(x); gated: y = silu(x) * up or gelu(x) * up. Row strides let x and up lie side by side
+   in one row. y may be x or up where types and strides are equal.
 
+     silu(x)        x / (1 + exp(-x))
+     gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
+     gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
+     x -inf         NaN (silu, gelu by tanh) */
 enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
 typedef struct ptxk_activation_desc {
     uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
-    uint32_t gated;          /* 1: times up */
+    uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
 
@@ -637,37 +671,37 @@ typedef struct ptxk_activation_shape {
 } ptxk_activation_shape;
 
 typedef struct ptxk_activation_args {
-    uint64_t x, up, y; /* aligned to an element, faster to 16 bytes; up: also x + n where rows hold both */
+    uint64_t x, up, y; /* aligned to an element, faster at 16 bytes; up: x + n where one row holds both */
     uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
-    uint32_t rows, n;                    /* as in the shape */
+    uint32_t rows, n;                       /* as in the shape */
 } ptxk_activation_args;
 
-/* Append the entry to the module. desc: a ptxk_activation_desc. */
+/* Appends the entry. desc: a ptxk_activation_desc. */
 #define ptxk_activation_emit(m, desc) ptxk_activation_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: x, up and y once. why: or NULL. */
+/* One launch. min_bytes: x, up and y once. */
 PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
                                          ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
                                           ptxk_message *why);
 
 /* ======== rope ==========================================================================================
 
-   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
-   a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
-   u32 position to 1e-6. ptxk_rope_frequencies() makes the table: theta^(-2 i / dims), divided by a
-   linear factor, by a table of factors, or by the rule of Llama 3.1. */
+   Rotates pairs of elements of each head by the angle position * frequencies[i], in place: a, b become
+   a cos - b sin, a sin + b cos. Rotates the first `dims` elements of a head and leaves the others. The angle
+   is reduced in f64: right to 1e-6 at any u32 position. ptxk_rope_frequencies() makes the table:
+   theta^(-2 i / dims), divided by a linear factor, by a table of factors, or by the rule of Llama 3.1. */
 
-/* Which elements of a head a rotary position turns together: 2 i and 2 i + 1, or i and i + dims / 2. */
+/* Pairs: interleaved, elements 2 i and 2 i + 1, or split, i and i + dims / 2. */
 enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 
 typedef struct ptxk_rope_desc {
     uint32_t heads;    /* 1 ... 65536 */
-    uint32_t head_dim; /* even, to 65536 */
-    uint32_t dims;     /* even, at most head_dim: so many elements of a head, from its start, are turned */
+    uint32_t head_dim; /* even, at most 65536 */
+    uint32_t dims;     /* elements of a head that are rotated, from its start: even, at most head_dim */
     uint32_t pairs;    /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t type;     /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t type;     /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_rope_desc;
 
 typedef struct ptxk_rope_shape {
@@ -686,34 +720,33 @@ typedef struct ptxk_rope_args {
 /* How frequencies are scaled. All zero: theta 10000, unscaled. */
 typedef struct ptxk_rope_scaling {
     double theta;          /* 0: 10000 */
-    double factor;         /* positions are divided by it; 0: 1. Llama 3.1: what long waves are divided by */
-    double low, high;      /* Llama 3.1's low_freq_factor, high_freq_factor; both 0: factor holds for all */
-    double original;       /* ... and its original context */
-    const float *factors;  /* [dims / 2]: each frequency is divided by its own; or NULL */
+    double factor;         /* divides every frequency; Llama 3.1: only those of long waves. 0: 1 */
+    double low, high;      /* Llama 3.1: low_freq_factor, high_freq_factor; both 0: not its rule */
+    double original;       /* Llama 3.1: the context before scaling, original_max_position_embeddings */
+    const float *factors;  /* [dims / 2]: each divides its frequency; or NULL */
 } ptxk_rope_scaling;
 
-/* Append the entry to the module. desc: a ptxk_rope_desc. */
+/* Appends the entry. desc: a ptxk_rope_desc. */
 #define ptxk_rope_emit(m, desc) ptxk_rope_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: what is turned, read and written once, and the tables. why: or NULL. */
+/* One launch. min_bytes: the rotated elements read and written once, and the tables. */
 PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
                                     ptxk_message *why);
-/* The table of frequencies of a rope: dims / 2 of radians for each position. Returns PTX_E_ARGUMENT for a
-   NULL, an odd number of dims or a negative or infinite number. scaling: or NULL. */
+/* Writes the table of frequencies, out[dims / 2], radians for each position. scaling: or NULL. Returns
+   PTX_E_ARGUMENT for a NULL out, odd dims, or a negative or infinite number. */
 PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
                                           ptxk_message *why);
 
 /* ======== embed =========================================================================================
 
-   y[t,:] = scale * table[ids[t],:]; the table in any format of GEMV's. An id past the table's
-   rows: NaN in that row of y, nothing is read. y overlaps neither table nor ids. */
-
+   y[t,:] = scale * table[ids[t],:]. The table has any of PTXK_FORMATS. An id past the table's rows gives NaN
+   in that row of y, and nothing is read. y overlaps neither table nor ids. */
 typedef struct ptxk_embed_desc {
     uint32_t n;      /* elements of a row: a multiple of the format's block, 1 ... 2^24 */
-    uint32_t format; /* of the table: any of PTXK_Q4_K ... */
+    uint32_t format; /* of the table: PTXK_Q4_K ... */
     uint32_t y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;     /* 0: 1 */
 } ptxk_embed_desc;
@@ -726,31 +759,31 @@ typedef struct ptxk_embed_args {
     uint64_t table; /* [rows, n] of the format, 16-byte aligned */
     uint64_t ids;   /* u32 [tokens] */
     uint64_t y;     /* y_type [tokens, n], 16-byte aligned */
-    uint32_t rows, tokens;
+    uint32_t rows, tokens; /* of the table; as in the shape */
 } ptxk_embed_args;
 
-/* Append the entry to the module. desc: a ptxk_embed_desc. */
+/* Appends the entry. desc: a ptxk_embed_desc. */
 #define ptxk_embed_emit(m, desc) ptxk_embed_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: the rows and y once. why: or NULL. */
+/* One launch. min_bytes: the rows and y once. */
 PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
                                     ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
                                      ptxk_message *why);
 
 /* ======== sample ========================================================================================
 
-   one token of each row of logits. Temperature 0, or PTXK_SAMPLE_ARGMAX: the largest logit; of equal
-   ones the lowest token; NaN counts as the smallest. Else tokens are ordered by logit (equal ones by
-   number), token i weighs exp((logit_i - largest) / temperature) in steps of 2^-40; the first top_k
-   stay (0: all), of these the fewest whose weights make top_p of the sum (0 or 1: all; one at least);
-   the token is the first at which the weights from the top pass random * their sum. Sums are integers:
-   the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
-   splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
-     all -inf or NaN      the largest by the rule of temperature 0
-     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature */
+   Chooses one token from each row of logits. With temperature 0 or PTXK_SAMPLE_ARGMAX: the largest logit; of
+   equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by logit, equal ones
+   by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
+   first top_k stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all; at
+   least one). The choice is the first token at which the running sum of weights passes random * total. Sums are
+   integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
+   splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
 
+     all -inf or NaN      as with temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest has weight 0 at any temperature */
 enum { PTXK_SAMPLE_DRAW = 0, PTXK_SAMPLE_ARGMAX = 1 };
 typedef struct ptxk_sample_desc {
     uint32_t type;   /* of the logits: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -764,93 +797,96 @@ typedef struct ptxk_sample_shape {
 
 typedef struct ptxk_sample_args {
     uint64_t logits;    /* type [rows, n], 16-byte aligned */
-    uint64_t positions; /* u32 [rows]: the counter of random numbers; 0: all are 0 */
+    uint64_t positions; /* u32 [rows]: counters of random numbers; 0: all are 0 */
     uint64_t tokens;    /* u32 [rows]: the result */
     uint64_t seed;
     uint32_t rows, n;   /* as in the shape */
     uint32_t top_k;     /* 0: all */
     float top_p;        /* 0 or 1: all */
-    float temperature;  /* 0: the largest */
+    float temperature;  /* 0: the largest logit */
     uint32_t reserved;  /* 0 */
 } ptxk_sample_args;
 
-/* Append the entry to the module. desc: a ptxk_sample_desc. */
+/* Appends the entry. desc: a ptxk_sample_desc. */
 #define ptxk_sample_emit(m, desc) ptxk_sample_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: the logits once. why: or NULL. */
+/* One launch. min_bytes: the logits once. */
 PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+/* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
                                       ptxk_message *why);
 
 /* ======== decoder =======================================================================================
 
-   a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
-   at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
-   own where there are such, rotary positions, k and v into the caches, attention over them or the last
-   `window` of them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final
-   norm, logits, the next token. One block stays on each multiprocessor, with 64 KB of shared memory;
-   tiles of 32 values are handed from block to block by counters in global memory, and weights are sent
-   for before the values that they multiply are waited for. All in a fixed order: the same tokens in
-   every run on as many blocks. Two launches: the first clears the workspace's counters.
-     formats        those of GEMV, each matrix its own; ffn, hidden and heads * head_dim are whole blocks of
-                    what is used on them
-     precision      as in GEMV: quantised weights meet values of 16 bits, with PTXK_GEMV_FAST of 8, in groups
-                    of 32, which who makes 32 values makes of them, times the next norm's weights;
-                    attention's, where head_dim is no multiple of 32, each block that reads them. Plain
-                    weights meet f32
-     NaN, infinity  spread as in GEMV and FLASH_DECODE; a token is chosen in any case
-     prompt         fed first, one token a step, without logits up to its last; its tokens are not written
-     refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
-                    token past vocab: status PTXK_DECODER_REFUSED, for what, and which sequence; nothing is
-                    fed to any of them
-     a sequence ends after n tokens, after one of up to 8 end tokens (which is written), or when its cache is
-                    full: the token in the last row still gives one, and the status says PTXK_DECODER_FULL
-     stop           read after each token; nothing waits for it
-     written, tokens  grow as it runs: with host memory they can be read; written[b] is released after
-                    its token
-     starvation     a wait of more than `watchdog` turns, in any block, ends the launch: status, and which
-                    step of which layer waited for which tile (or, of attention's output, KV head)
-     choice         as SAMPLE does, the row being the sequence, the position that of the token fed last
-     caches         rows before positions[b] are taken as they are; new ones are rounded to kv_type
-     logits         of the choice of each sequence's last token; one that has ended keeps them while others
-                    go on, one without a prompt has none written
-     traffic        beyond weights, biases, norms and caches once: each block reads x for its slice of each
-                    product, 2304 bytes for 1024 values (FAST: 1280; plain weights: 4096), and of a tile that
-                    is cut into s slices, s parts are written and s - 1 read, 128 bytes each (gate and up:
-                    256). A layer of Llama-3-8B in Q4_K on 132 multiprocessors: 1028 times 1024 values of x,
-                    2.37 MB, parts 0.75, flags, squares and the rest 0.75, beside 122.8 MB: 1.031. The least
-                    of x is a record for each block and product; more slices would have less of it (down in
-                    7, not 5: 0.2 MB), but leave the busiest block more tiles
-     overlap        caches, logits, tokens, state and workspace overlap nothing else that is named; the check
-                    sees the layers where it is given a copy of them in host memory */
+   Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
+   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v (+ bias), optional norms of the
+   heads of q and k, rotary positions, k and v into the caches, attention over the caches or the last `window`
+   rows, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; then the final norm, the logits and
+   the next token.
 
-/* What is baked into the code of a persistent decoder: a model of the llama kind (RMSNorm, rotary positions,
-   grouped heads, SwiGLU, optional biases). The number of layers, addresses and wishes are not. */
+   One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
+   other through counters in global memory. Weights are requested before the values that they multiply are
+   waited for. Everything has a fixed order: the same tokens in every run with the same number of blocks.
+   There are two launches; the first clears the counters in the workspace.
+
+     formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
+                    the formats that they meet
+     precision      as in gemv: quantised weights multiply x in 16 bits, with PTXK_GEMV_FAST in 8, in groups
+                    of 32; plain weights multiply f32. The block that makes a tile of 32 values also
+                    multiplies it by the next norm's weights and quantises it. Where head_dim is not a multiple of 32,
+                    each block quantises the attention output that it reads.
+     NaN, infinity  spread as in gemv and flash_decode; a token is chosen in any case
+     prompt         fed first, one token a step, without logits before its last; prompt tokens are not written
+     refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
+                    prompt token past vocab: status PTXK_DECODER_REFUSED names the cause and the sequence, and
+                    no sequence is fed
+     end            A sequence ends after n tokens, after one of up to 8 end tokens (which is written), or
+                    when its cache is full: the token in the last row still yields one, and the status is
+                    PTXK_DECODER_FULL.
+     stop           read after each token; no block waits for it
+     written, tokens  grow during the run and can be read where they lie in host memory; written[b] is
+                    released after its token
+     starvation     a wait of more than `watchdog` polls in any block ends the launch; the state says which
+                    step of which layer waited for which tile (for the attention output: which KV head)
+     choice         as sample does, with the sequence as row and the position of the token fed last
+     caches         rows before positions[b] are used as they are; new rows are rounded to kv_type
+     logits         those of each sequence's last choice. A sequence that has ended keeps them while others
+                    go on; one that rests has none written.
+     traffic        beyond one read of weights, biases, norms and caches: each block reads x for its slice of
+                    each product, 2304 bytes for 1024 values (FAST: 1280; plain weights: 4096). A tile that is
+                    cut into s slices has s parts written and s - 1 read, 128 bytes each (gate and up: 256).
+                    A layer of Llama-3-8B in Q4_K on 132 multiprocessors: x 2.37 MB (1028 times 1024 values),
+                    parts 0.75 MB, flags, squares and the rest 0.75 MB, beside 122.8 MB: a factor of 1.031.
+                    More slices would read less x (down in 7 instead of 5: 0.2 MB), but leave the busiest
+                    block more tiles.
+     overlap        caches, logits, tokens, state and workspace overlap no other memory that is named;
+                    ptxk_decoder_check() tests the layers where it gets a copy of them in host memory */
+
+/* What is compiled into the code. The number of layers, addresses and sampling parameters are not. */
 typedef struct ptxk_decoder_desc {
-    uint32_t hidden, ffn;     /* multiples of the block of every format that is used on them, else of 8 */
-    uint32_t heads, kv_heads; /* heads: a multiple of kv_heads */
-    uint32_t head_dim;        /* a multiple of 8 to 256 */
-    uint32_t vocab;           /* at least 1 */
-    uint32_t batch;           /* 1 ... 4 sequences */
-    uint32_t formats;         /* of matrices and embedding: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8 */
+    uint32_t heads, kv_heads; /* heads: a multiple of kv_heads, at most 1024 */
+    uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
+    uint32_t vocab;           /* 1 ... 2^24 */
+    uint32_t batch;           /* sequences, 1 ... 4 */
+    uint32_t formats;         /* of matrices and embedding, a set: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
     uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t rope_dims;       /* even, at most head_dim: the first so many of a head are turned; 0: none */
+    uint32_t rope_dims;       /* elements of a head that are rotated: even, at most head_dim; 0: none */
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    float scale;              /* of q . k; 0: 1/sqrt(head_dim) */
-    uint32_t precision;       /* of what meets quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t head_norms;      /* 1: each head of q and of k by an RMSNorm, before it is turned */
+    float scale;              /* factor of q . k; 0: 1/sqrt(head_dim) */
+    uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
-    uint32_t layers;
-    uint32_t max_seq;  /* rows of a cache for each KV head */
-    uint32_t sm_count; /* multiprocessors: so many blocks are launched, which must all be resident */
+    uint32_t layers;   /* at most 4096 */
+    uint32_t max_seq;  /* rows of a cache for each KV head, at most 2^31 - 1 */
+    uint32_t sm_count; /* multiprocessors: the number of blocks, all of which must be resident */
 } ptxk_decoder_shape;
 
-/* A matrix in device memory, rows contiguous, 16-byte aligned. */
+/* A matrix in device memory: contiguous rows, 16-byte aligned. */
 typedef struct ptxk_decoder_matrix {
     uint64_t weights;
     uint64_t bias;     /* f32 [rows], or 0 */
@@ -862,50 +898,50 @@ typedef struct ptxk_decoder_matrix {
 typedef struct ptxk_decoder_layer {
     uint64_t attention_norm, ffn_norm; /* f32 [hidden] */
     uint64_t k_cache, v_cache;         /* kv_type [batch, kv_heads, max_seq, head_dim], 16-byte aligned */
-    ptxk_decoder_matrix q, k, v;       /* [heads * head_dim, hidden], twice [kv_heads * head_dim, hidden] */
+    ptxk_decoder_matrix q, k, v;       /* [heads * head_dim, hidden]; k, v: [kv_heads * head_dim, hidden] */
     ptxk_decoder_matrix output;        /* [hidden, heads * head_dim] */
     ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
-    uint64_t q_norm, k_norm;           /* f32 [head_dim]; not used without head_norms */
+    uint64_t q_norm, k_norm;           /* f32 [head_dim]; ignored without head_norms */
 } ptxk_decoder_layer;
 
-/* How a decoder ended, and how far it came: what ptxk_decoder_args.state points to. The kernel writes it with
-   st.release.sys, so memory that host and device share may be read while it runs. */
+/* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: memory that host and
+   device share may be read during the run. */
 enum {
     PTXK_DECODER_RUNS = 0,
-    PTXK_DECODER_DONE = 1,    /* every sequence has its n tokens, or an end token */
+    PTXK_DECODER_DONE = 1,    /* every sequence has n tokens or an end token */
     PTXK_DECODER_STOPPED = 2, /* by the stop flag */
     PTXK_DECODER_STARVED = 3, /* see step ... position */
     PTXK_DECODER_REFUSED = 4, /* a prompt does not fit, nothing was fed: see step and tile */
-    PTXK_DECODER_FULL = 5     /* as DONE, but a cache was full before */
+    PTXK_DECODER_FULL = 5     /* as DONE, but a sequence ended because its cache was full */
 };
 #define PTXK_DECODER_ENDS 8 /* most end tokens */
 typedef struct ptxk_decoder_state {
     uint32_t status;      /* PTXK_DECODER_RUNS ... */
-    uint32_t step;        /* STARVED: which step of a layer waited; REFUSED: for what (..._step_name) */
-    uint32_t layer;       /* ... in which layer, */
-    uint32_t tile;        /* ... for which part of its input; REFUSED: which sequence */
-    uint32_t block;       /* ... which block, */
-    uint32_t position;    /* ... for the how manyeth token of this launch */
+    uint32_t step;        /* STARVED: the step of a layer that waited; REFUSED: the cause (..._step_name) */
+    uint32_t layer;       /* STARVED: its layer */
+    uint32_t tile;        /* STARVED: the part of its input; REFUSED: the sequence */
+    uint32_t block;       /* STARVED: the block that waited */
+    uint32_t position;    /* STARVED: the number of the token in this launch */
     uint32_t written[4];  /* tokens written for each sequence */
     uint32_t length[4];   /* rows of each sequence's cache that are filled */
 } ptxk_decoder_state;
 
-/* The one argument, by value. Device addresses; tokens, state and stop may be host memory that the device
-   sees. The tokens of a sequence's prompt are taken first; from the last of them on, tokens are chosen. */
+/* tokens, state and stop may be host memory that the device can access. A sequence's prompt is fed first;
+   from its last token on, tokens are chosen. */
 typedef struct ptxk_decoder_args {
     uint64_t layers;         /* ptxk_decoder_layer [layer_count] */
     uint64_t frequencies;    /* f64 [rope_dims / 2]: radians for each position, ptxk_rope_frequencies() */
     uint64_t final_norm;     /* f32 [hidden] */
-    ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is not used */
-    ptxk_decoder_matrix output;    /* [vocab, hidden]: the embedding's weights again where they are tied */
+    ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is ignored */
+    ptxk_decoder_matrix output;    /* [vocab, hidden]; tied weights: the embedding's again */
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
     uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
-    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
+    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled at the start */
     uint64_t logits;         /* f32 [batch, vocab]: those that each sequence's last token was chosen from */
-    uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
+    uint64_t tokens;         /* u32 [batch, tokens_stride]: the generated tokens */
     uint64_t state;          /* ptxk_decoder_state */
-    uint64_t stop;           /* u32: not 0 ends it after the token under way; 0: there is none */
+    uint64_t stop;           /* u32: a value other than 0 ends the run after the current token; 0: no flag */
     uint64_t workspace;      /* plan.workspace_bytes, 256-byte aligned */
     uint64_t seed;           /* of sampling */
     uint32_t layer_count, max_seq; /* as in the shape */
@@ -913,27 +949,26 @@ typedef struct ptxk_decoder_args {
     uint32_t n;              /* tokens to generate for each sequence, at most tokens_stride and max_seq */
     uint32_t end_count;      /* end tokens, at most PTXK_DECODER_ENDS; 0: none */
     uint32_t top_k;          /* 0: all */
-    uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
+    uint32_t watchdog;       /* polls after which a wait is given up; 0: 2^26 */
     float temperature;       /* 0: the largest logit, the lowest token of equal ones */
     float top_p;             /* 0 or 1: all */
-    float eps;               /* of the norms: 0 or more, finite; 0: nothing is added */
+    float eps;               /* of the norms: 0 or more, finite */
     uint32_t reserved;       /* 0 */
     uint32_t end_tokens[PTXK_DECODER_ENDS]; /* each of them ends a sequence, and is written */
 } ptxk_decoder_args;
 
-/* Append the two entries (start, decoder) to the module. desc: a ptxk_decoder_desc. */
+/* Appends the two entries (start, decoder). desc: a ptxk_decoder_desc. */
 #define ptxk_decoder_emit(m, desc) ptxk_decoder_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape; the second is cooperative: the driver refuses it where not all blocks fit at
-   once.
-   min_bytes is 0: see ptxk_decoder_bytes. why: or NULL. */
+/* The launches. The second is cooperative: the driver refuses it where not all blocks fit at once. min_bytes
+   is 0: see ptxk_decoder_bytes. */
 PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
                                       ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right; layers: a copy of the table in host memory, or NULL. */
+/* Tests arguments: see FUNCTIONS. layers: a copy of the array in host memory, tested too; or NULL. */
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
                                        const ptxk_decoder_layer *layers, ptxk_message *why);
-/* The lower bound of traffic of one token of each sequence: all matrices once (output: or NULL), biases and
-   norms, K and V of lengths[batch] rows (or NULL) once. 0 for a bad desc. */
+/* Lower bound of the traffic for one token of each sequence: all matrices (output: or NULL), biases, norms,
+   and K and V of lengths[batch] rows (or NULL), each once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
                                        uint32_t layer_count, const ptxk_decoder_matrix *output,
                                        const uint32_t *lengths);
