@@ -398,11 +398,11 @@ bool sim_spins(sim_block *b)
     if (!b->quiet) return false;
     sim_worker *w = b->worker;
     for (uint32_t n = 0; n < w->open; n++) if (w->blocks[n]->quiet != changes) return false;
-    if (atomic_load(&l->next_block) < l->block_count && w->open < l->resident_limit) return false;
+    if (!sim_all_begun(l) && w->open < l->resident_limit) return false;
     atomic_store(&l->quiet[w->index], changes);
     for (uint32_t n = 0; n < l->workers; n++) {
         uint64_t q = atomic_load(&l->quiet[n]);
-        bool gone = q == UINT64_MAX && atomic_load(&l->next_block) >= l->block_count;
+        bool gone = q == UINT64_MAX && sim_all_begun(l);
         if (!gone && q != changes) return false;
     }
     if (atomic_load(&l->changes) + 1 != changes) return false;

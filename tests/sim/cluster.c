@@ -177,6 +177,13 @@ static void deadlock(sim_cluster *c) {
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
+/* Whether no other cluster of the launch runs or will begin, as far as one worker knows. */
+static bool is_alone(const sim_cluster *c) {
+    const sim_launch *l = c->launch;
+    return l->block_count == c->size
+        || (l->workers == 1 && sim_all_begun(l) && c->blocks[0]->worker->open <= c->size);
+}
+
 /* False: the other clusters should run first (or the launch has failed). */
 bool sim_cluster_stall(sim_cluster *c) {
     if (c->pending_count) {
@@ -189,7 +196,7 @@ bool sim_cluster_stall(sim_cluster *c) {
         c->stall_changes = c->changes;
         c->stalled_since = sim_now_ns();
     }
-    bool alone = c->launch->block_count == c->size;
+    bool alone = is_alone(c);
     if (++c->stalls > (alone ? STALLS_ALONE : STALLS_MOST)
         && (alone || (now = sim_now_ns()) - c->stalled_since > STALL_NS)) {
         if (force_paths(c, P_SYNC, NULL) || force_paths(c, P_WAIT, sim_wgmma_gather)) {

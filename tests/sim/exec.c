@@ -944,7 +944,7 @@ static void *helper(void *argument)
         if (pool.quit) break;
         seen = pool.generation;
         sim_launch *l = pool.launch;
-        if (atomic_load(&l->next_block) >= l->block_count) continue;
+        if (sim_all_begun(l)) continue;
         pool.busy++;
         pthread_mutex_unlock(&pool.lock);
         worker_run(w, l);

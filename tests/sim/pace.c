@@ -54,7 +54,7 @@ void sim_pace_progress(sim_worker *w, sim_launch *l)
     if (!always && now - l->begun_ns < LONG_LAUNCH_S * second) return;
     if (l->told_ns && now - l->told_ns < second) return;
     l->told_ns = now;
-    uint64_t next = atomic_load(&l->next_block);
+    uint64_t next = atomic_load(&l->next_block) * l->cluster_size;
     fprintf(stderr, "\r%s: %llu of %llu blocks begun, %llu s", l->kernel->function->name,
             (unsigned long long)(next < l->block_count ? next : l->block_count),
             (unsigned long long)l->block_count, (unsigned long long)((now - l->begun_ns) / second));

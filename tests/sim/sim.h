@@ -713,7 +713,7 @@ typedef struct sim_launch {
     uint64_t begun_ns, told_ns;        /* of the first worker: when it began and last told its progress */
     atomic_ullong *late;               /* by worker: 1 when it was over the limit */
     atomic_bool asleep;                /* helpers are still to be woken */
-    atomic_ullong next_block;
+    atomic_ullong next_block;          /* in units of cluster_size blocks */
     atomic_int error;
     uint32_t resident_limit;
     uint64_t launch_serial;
@@ -735,6 +735,10 @@ typedef struct sim_launch {
     struct sim_touches *touches;       /* order.c: not NULL: keep the ranges that the kernel touches */
     struct sim_grid *flight;           /* dependents.c: NULL: nothing of griddepcontrol concerns it */
 } sim_launch;
+
+/* Whether every block has begun. Blocks begin in units: a cluster's all at once. */
+static inline bool sim_all_begun(const sim_launch *l)
+{ return atomic_load(&l->next_block) >= l->block_count / l->cluster_size; }
 
 typedef struct sim_lane_stack { uint32_t *words, used, capacity; } sim_lane_stack;
 
