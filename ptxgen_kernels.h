@@ -434,8 +434,9 @@ typedef struct ptxk_flash_prefill_shape {
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
    sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
-   lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16 bytes. They describe [batch,
-   seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row. Strides of K and V may be 0. */
+   lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16
+   bytes. They describe [batch, seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row.
+   Strides of K and V may be 0. */
 typedef struct ptxk_flash_prefill_args {
     uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
@@ -778,9 +779,9 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
    equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by logit, equal ones
    by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
    first top_k stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all; at
-   least one). The choice is the first token at which the running sum of weights passes random * total. Sums are
-   integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
-   splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
+   least one). The choice is the first token at which the running sum of weights passes random * total. Sums
+   are integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood,
+   "Fast splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
 
      all -inf or NaN      as with temperature 0
      differences past f32 a logit 3.4028e38 or more below the largest has weight 0 at any temperature */
@@ -834,8 +835,8 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
                     the formats that they meet
      precision      as in gemv: quantised weights multiply x in 16 bits, with PTXK_GEMV_FAST in 8, in groups
                     of 32; plain weights multiply f32. The block that makes a tile of 32 values also
-                    multiplies it by the next norm's weights and quantises it. Where head_dim is not a multiple of 32,
-                    each block quantises the attention output that it reads.
+                    multiplies it by the next norm's weights and quantises it. Where head_dim is not a
+                    multiple of 32, each block quantises the attention output that it reads.
      NaN, infinity  spread as in gemv and flash_decode; a token is chosen in any case
      prompt         fed first, one token a step, without logits before its last; prompt tokens are not written
      refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
@@ -1018,7 +1019,8 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format) {
     return names[format < PTXK__FORMAT_COUNT ? format : 0];
 }
 
-/* What a field for a type or a format holds, as a caller writes it: PTX_U8, PTXK_Q8_0, else its number. */
+/* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
+   number. */
 typedef struct ptxk__name {
     char s[24];
 } ptxk__name;
@@ -1036,7 +1038,7 @@ static ptxk__name ptxk__name_of(uint32_t x) {
 
 /* -- the registry -- */
 
-/* The registry, made from [TABLE]. */
+/* The registry, built from PTXK_OPERATIONS. */
 #define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
 #undef PTXK__OPERATION
@@ -1058,7 +1060,7 @@ PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
 
 /* -- numbers -- */
 
-/* a * b, or 0 in *fits when that passes 64 bits. */
+/* a * b; sets *fits to 0 where the product exceeds 64 bits. */
 static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
     if (b && a > UINT64_MAX / b) {
         *fits = 0;
@@ -1071,7 +1073,8 @@ static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
 }
 
-/* The square root of 1 ... 2^32 by Newton's rule: no libm to link, the same bits everywhere. */
+/* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
+   everywhere. */
 static double ptxk__sqrt(double x) {
     double y = x;
     int i;
@@ -1113,7 +1116,7 @@ static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uin
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
-/* A shape's number of rows or tokens. */
+/* Refuses a number of rows or tokens of a shape above `most`. */
 static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
                                  ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
@@ -1128,7 +1131,7 @@ static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why
 
 /* -- plans -- */
 
-/* A plan's common beginning; code: what is wrong with the description. */
+/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
 static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
                                  size_t args_bytes, ptxk_message *why) {
     if (plan) memset(plan, 0, sizeof *plan);
@@ -1141,7 +1144,7 @@ static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shap
 
 #define PTXK__FLAT_THREADS 256u
 
-/* One launch of blocks of that many threads. */
+/* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
 static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
@@ -1159,7 +1162,7 @@ static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *arg
     return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
 }
 
-/* Arguments with a range: a field that is to be 0, a number of things. */
+/* Refuses a reserved field that is not 0. */
 static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
     if (!x) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
@@ -1178,14 +1181,15 @@ static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
 
 /* -- spans: memory that arguments name, and its overlaps -- */
 
-/* Memory that the arguments of an operation name: rows of `row` bytes, count[i] of them stride[i] bytes apart
-   in each of three directions; `bytes` from the first to behind the last, 2^64 - 1 where that is too much. */
+/* Memory that an argument names: rows of `row` bytes, repeated in up to three directions, count[i] times
+   stride[i] bytes apart. `bytes` is the distance from the first byte to the end; 2^64 - 1 where it
+   overflows. */
 typedef struct ptxk__span {
     const char *name;
     uint64_t at, bytes;
     uint32_t align, needed;
     uint32_t written;
-    uint32_t same; /* bits: what is written may be what has a bit in common, if it is that in all */
+    uint32_t same; /* bit set: written memory may equal a span that shares a bit */
     uint64_t row, count[3], stride[3];
 } ptxk__span;
 
@@ -1208,7 +1212,7 @@ static ptxk__span ptxk__span_written(ptxk__span s, uint32_t same) {
     return s;
 }
 
-/* n rows, `stride` bytes apart, of what the span has been so far. */
+/* Repeats the span n times, `stride` bytes apart. */
 static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uint64_t stride) {
     int fits = 1;
     uint64_t more = n ? ptxk__product(n - 1, stride, &fits) : 0;
@@ -1219,7 +1223,7 @@ static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uin
     else s->bytes = !fits || more > UINT64_MAX - s->bytes ? UINT64_MAX : s->bytes + more;
 }
 
-/* Bytes that rows less than `below` apart reach. */
+/* The extent in bytes of the directions whose stride is less than `below`. */
 static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
     uint64_t reach = s->row;
     uint32_t i;
@@ -1228,7 +1232,7 @@ static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
     return reach;
 }
 
-/* Whether these strides address distinct elements: each must step over all that the narrower ones reach. */
+/* Whether all elements are distinct: each stride must be at least the extent of the narrower directions. */
 static int ptxk__span_distinct(const ptxk__span *s) {
     uint32_t i, j;
     for (i = 0; i < 3; i++) {
@@ -1247,8 +1251,9 @@ static int ptxk__span_in_step(const ptxk__span *s, uint64_t width) {
     return 1;
 }
 
-/* Whether two with the same strides share a byte, by directions from the widest stride on: b stands `between`
-   bytes behind a, and what k steps leave of that must be less than the narrower directions reach. */
+/* Whether two spans with the same strides share a byte. Takes the directions from the widest stride down: b
+   lies `between` bytes after a, and the remainder after k steps must be less than the extent of the narrower
+   directions. */
 static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
                               uint32_t left, int64_t between) {
     uint32_t i = *by_width, n, j;
@@ -1261,7 +1266,7 @@ static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const ui
         a_reach += (int64_t)((a->count[j] - 1) * a->stride[j]);
         b_reach += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
-    if ((a_reach + b_reach) / step > 16) return 1; /* rows within rows: nobody lays out tensors like this */
+    if ((a_reach + b_reach) / step > 16) return 1; /* nested rows: no tensor has such a layout */
     first = (between - a_reach) / step - 1;
     last = (between + b_reach) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
@@ -1271,8 +1276,8 @@ static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const ui
     return 0;
 }
 
-/* Whether two may share a byte. Those that take turns, as K and V in one row, have a stride in common, and
-   different places in each step of it. */
+/* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, have a stride in common
+   and separate places within each step of it. */
 static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
@@ -1314,13 +1319,14 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
                         (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
 }
 
-/* All are there and aligned; what is written has a place for each element, which nothing else has. */
+/* Checks that every needed span has an aligned address, and that written memory has distinct elements and
+   overlaps no other span. */
 static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
     ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
-        if (!s->needed || !s->bytes) continue; /* of nothing the address does not matter */
+        if (!s->needed || !s->bytes) continue; /* the address of an empty span is not used */
         if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
         if (s->at % s->align)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
@@ -1339,7 +1345,8 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
     return PTX_E_NONE;
 }
 
-/* The caches of one sequence by strides (elements): rows of `bytes`, of multiples of `whole` elements. */
+/* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
+   `whole` elements. */
 static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
                                   uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
                                   ptxk_message *why) {
@@ -1363,7 +1370,7 @@ static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t ma
     return PTX_E_NONE;
 }
 
-/* K or V: the pool, or the array of `batch` addresses. */
+/* The span of K or of V: the pool, or the array of `batch` addresses. */
 static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
                                    uint32_t pool_pages, uint64_t row_bytes, int written) {
     ptxk__span s;
@@ -1376,7 +1383,8 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
 
-/* What it emits belongs to its caller's line: here the site that the builder's macros take is a parameter. */
+/* Errors in the public vocabulary carry the caller's line: here the site that the builder's macros take is a
+   parameter. */
 #undef PTX__AT
 #define PTX__AT site
 
@@ -1423,7 +1431,7 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
         ptx_ld_vec(k, PTX_B32, 4, mem, words);
 }
 
-/* The two halves of a word, f16 or bf16, as f32. */
+/* Converts the two halves of a word, f16 or bf16, to f32. */
 #define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
 static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word,
                               ptx_val out[2]) {
@@ -1458,7 +1466,7 @@ PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored
     return stored == PTX_F32 ? 4 : 8;
 }
 
-/* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
+/* The number of b32 words in an access of `bytes` bytes; 0: one b16. */
 static uint32_t ptxk__words(uint32_t bytes) {
     return bytes / 4;
 }
@@ -1492,7 +1500,7 @@ PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored,
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
+/* Converts f32 to bf16 bits, rounded to nearest even, on targets without the instruction. */
 static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x) {
     ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
     odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
@@ -1584,13 +1592,13 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* -- vocabulary: arguments of a kernel -- */
 
-/* The address in the args of a pointer to global memory. */
+/* Loads a pointer to global memory from the arguments. */
 static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
     return ptx_ptr(p, PTX_GLOBAL);
 }
 
-/* A u32 of the arguments. */
+/* Loads a u32 from the arguments. */
 static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
@@ -1606,7 +1614,7 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 
 /* -- vocabulary: numbers in kernels -- */
 
-/* n elements as f32, like ptxk_load_f32; p: NULL, or where they are there: zeros elsewhere. */
+/* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
 static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
                           ptx_val *out) {
     ptx_val words[4], wide[8];
@@ -1629,7 +1637,7 @@ static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* x as memory of that type would give it back. */
+/* Rounds x to the type, as a store and a load would. */
 static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
     ptx_val half;
     if (stored == PTX_F32) return x;
@@ -1643,7 +1651,7 @@ static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
     return ptx_as(half, PTX_F32);
 }
 
-/* The smaller one; NaN stays. */
+/* min(x, limit); NaN stays NaN. */
 static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
     ptx_val above;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
@@ -1652,7 +1660,7 @@ static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
     return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
-/* Two f32 as one register of two f16 or bf16 (from sm_80 on), the first one low. */
+/* Packs two f32 into one register of two f16 or bf16 (sm_80 on), the first in the low half. */
 static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
     ptx_val pair[2], whole;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
@@ -1664,7 +1672,7 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
     return ptx_pack(k, PTX_B32, 2, pair);
 }
 
-/* +inf becomes the largest number, NaN stays: no inf - inf is ever computed. */
+/* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
 static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
@@ -1690,20 +1698,20 @@ static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
 
 /* -- vocabulary: tiles in shared memory -- */
 
-/* A tile is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
-   where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
-   bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
-   that r times the pitch leaves equal modulo 8. */
+/* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
+   chunk c ^ turn(r). Then neither the same chunk of 8 consecutive rows (ldmatrix) nor 8 consecutive chunks of
+   one row (copies) have a bank conflict. turn(r) takes the bits of r for which r times the pitch is the same
+   modulo 8. */
 typedef struct ptxk__tile {
     uint32_t rows, chunks; /* what is copied */
-    uint32_t wide;         /* chunks that there are, in pairs: the last may be one of zeros */
+    uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
     uint32_t pitch;
-    uint32_t swap;         /* chunks that change places among each other: a power of two, 2 to 8 */
-    uint32_t threads;      /* of the block, which copies it */
-    uint32_t pass;         /* rows that it copies at once: a power of two */
+    uint32_t swap;         /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t threads;      /* threads of the block that copies the tile */
+    uint32_t pass;         /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
-/* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
+/* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                              uint32_t threads) {
     t->rows = rows;
@@ -1719,7 +1727,7 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
     return t->rows * t->pitch * 16;
 }
 
-/* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
+/* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
@@ -1729,11 +1737,11 @@ static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row,
     return ptx_mul(k, at, ptx_u32(16));
 }
 
-/* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
+/* The part of a tile that a thread copies: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
 typedef struct ptxk__tile_copier {
     ptx_val row, chunk;
-    ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
-    ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
+    ptx_val to[8];       /* byte offset in the tile for pass i, by i modulo 8 / pass */
+    ptx_val busy, there; /* predicates: the thread copies; its chunk is not padding */
 } ptxk__tile_copier;
 
 static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
@@ -1752,13 +1760,15 @@ static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val ti
     }
 }
 
-/* at + rows * stride, in 64 bits; stride: u32, in elements of so many bytes; rows * bytes below 2^32. */
+/* at + rows * stride * bytes, in 64 bits. stride: u32, elements of `bytes` bytes; rows * bytes is below
+   2^32. */
 static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
     at = ptx_mad_wide(k, stride, ptx_u32(rows * bytes), ptx_as(at, PTX_U64));
     return ptx_ptr(at, PTX_GLOBAL);
 }
 
-/* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
+/* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
+   from row to row. */
 static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
                                uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
@@ -1766,9 +1776,9 @@ static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_va
     return ptx_ptr_add(k, at, c->chunk, 16);
 }
 
-/* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
-   from: of ptxk__tile_from. From sm_80 on the copies are under way when this returns, and belong to the next
-   group; before, they are stored, and the next barrier shows them. */
+/* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
+   the others with zeros. from: of ptxk__tile_from. From sm_80 on this issues cp.async, which belongs to the
+   next committed group; before, it stores, and needs a barrier. */
 static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                             ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
@@ -1805,23 +1815,24 @@ static void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
-/* All copies have come, for all threads, and what any of them read before may be overwritten. */
+/* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
 static void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
-   half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
-   multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
+/* The address from which a lane reads fragments: row `row` (u32) of any 8 or 16 rows that begin at a multiple
+   of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
+   fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
+   bits only, and one register serves all pairs. */
 static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                  ptx_val half) {
     ptx_val at = ptxk__tile_place(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
-/* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
-   8) on. */
+/* The reader address for pair i, and the byte offset of the pair from it, in the rows from first_row (a
+   multiple of 8) on. */
 static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
@@ -1833,15 +1844,15 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
     return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
 }
 
-/* This lane's chunk of a pair. */
+/* The address of this lane's chunk of a pair. */
 static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
                                uint32_t pair) {
     reader = ptxk__tile_turn(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
-/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
-   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
+/* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
+   at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
 static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
     uint32_t turn = rows / (8 / t->swap) % t->swap;
     if (turn) {
@@ -1853,10 +1864,10 @@ static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place,
 
 /* -- vocabulary: products of tiles -- */
 
-/* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
-   point, by its number, and what comes, in registers:
+/* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
+   bytes, or 8 of 4), and the registers that it gets:
      rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
-     columns B of two mma side by side, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
+     columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
      across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
 static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
@@ -1869,8 +1880,8 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
     *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
 }
 
-/* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
-   of half the depth. */
+/* d += a b, 16 x 8, over two chunks along k. type: of the elements; PTX_F32 runs as tf32. Before sm_80: two
+   products of half the depth. */
 static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
                            const ptx_val b[2]) {
     ptx_val out[4];
@@ -1889,14 +1900,14 @@ static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx
 
 /* -- vocabulary: the blocks of a cluster -- */
 
-#define PTXK__CLUSTER 8u /* blocks of a cluster that every device with clusters takes */
+#define PTXK__CLUSTER 8u /* the largest portable cluster */
 
-/* They lie side by side along z, as many as the launch says; of a launch without clusters each is one by
-   itself. Some may leave at once, those of the highest ranks: its barrier waits for those that are left, and
-   their shared memory is nobody's. Where a target has no clusters, a block is all there is. */
+/* The blocks of a cluster lie along z; their number is the launch's. Without clusters, each block is a
+   cluster of its own. Blocks of the highest ranks may exit at once: the cluster barrier waits only for the
+   live ones, and nobody reads the shared memory of the others. */
 typedef struct ptxk__cluster {
     int possible;
-    ptx_val rank, live; /* this block's place; how many are left, from rank 0 on */
+    ptx_val rank, live; /* this block's rank; the number of live blocks, ranks 0 ... live - 1 */
 } ptxk__cluster;
 
 static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
@@ -1908,12 +1919,13 @@ static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
     return c;
 }
 
-/* A condition on which a block leaves. The others of the cluster may not, and need not: see above. */
+/* The condition on which a block of the cluster may exit. It need not be uniform over the cluster: see
+   above. */
 static ptx_val ptxk__cluster_leaves(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
     return c->possible ? ptx_cluster_uniform(k, p) : p;
 }
 
-/* Between these two the others do what they did before, and need not wait. */
+/* Splits the cluster barrier: work between arrive and wait does not wait for other blocks. */
 static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
     if (c->possible) ptx_cluster_arrive(k);
 }
@@ -1922,7 +1934,7 @@ static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
     if (c->possible) ptx_cluster_wait(k);
 }
 
-/* A barrier of the cluster, which is one of the block. */
+/* A barrier of the cluster; it includes one of the block. */
 static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
     if (!c->possible) {
         ptx_bar_sync(k, ptx_imm(0));
@@ -1932,7 +1944,7 @@ static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
     ptx_cluster_wait(k);
 }
 
-/* p, where piece i of something that the live blocks share out is this one's, else false. */
+/* p where this block owns piece i of work shared by the live blocks, else false. */
 static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
     ptx_val mine;
     if (!c->possible) return p;
@@ -1941,7 +1953,7 @@ static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_va
     return ptx_and(k, p, mine);
 }
 
-/* Where the `turn`th live block behind this one, around the end, has what is at `address` here. */
+/* The address in the `turn`th live block after this one (cyclically) that corresponds to `address` here. */
 static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val address, ptx_val turn) {
     ptx_val rank = ptx_add(k, c->rank, turn), less, p;
     less = ptx_sub(k, rank, c->live);
@@ -1950,12 +1962,12 @@ static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val
     return ptx_mapa(k, address, rank);
 }
 
-/* What each live block has a share of, to be had by all: the caller's writes, below `here`, come once for
-   this block's memory and once for all others', at `to`, in a loop; then all meet.
+/* Broadcasts to the shared memory of every live block what each block has a share of. The caller writes its
+   share to `to`, first in this block, then in each other, in a loop; a cluster barrier ends it.
 
        for (pass = 0; ptxk__cluster_spread(k, c, pass, here, &to); pass++) write(to);
 
-   Before it the block has arrived: what it has at `here` may be written over from then on. */
+   The block must have called ptxk__cluster_arrive before: others may overwrite `here` from then on. */
 static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
                                 ptx_val *to) {
     ptx_val turn;
@@ -1974,8 +1986,8 @@ static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t 
 
 /* -- vocabulary: pages of a pool -- */
 
-/* The row, u64, of a head at a position of a page: pages are [kv_heads, page_size] rows, or, with rows_first,
-   [page_size, kv_heads]. */
+/* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
+   rows_first, [page_size, kv_heads]. */
 static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
                               ptx_val page, ptx_val head, ptx_val position) {
     ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
@@ -1986,31 +1998,31 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 
 /* -- vocabulary: online softmax -- */
 
-#define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
+#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
-/* 2^(x - y), the weight of a score x where y is the maximum. */
+/* The weight 2^(x - y) of a score x relative to the maximum y. */
 static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     ptx_val difference = ptx_sub(k, x, y);
     return ptx_ex2(k, difference);
 }
 
-/* A scale above 1 comes behind a product with q: q times that might become infinite, and 0 in K then NaN. */
+/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
 static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
-/* A state is a reference `most`, in base 2, that weights 2^(score - most) are relative to, the sum of those
-   weights, and the caller's sums of weighted values. */
+/* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
+   caller's sums of weighted values. */
 typedef struct ptxk__softmax {
     ptx_var most, total;
 } ptxk__softmax;
 
 static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     ptxk__softmax s;
-    s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+    s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
     return s;
 }
 
-/* A score with +inf as the largest number, NaN as it is: no inf - inf is ever computed. */
+/* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
 static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
@@ -2019,7 +2031,7 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
-/* The reference becomes `most`: returns what the caller's sums are to be multiplied with. */
+/* Sets the reference to `most`. Returns the factor for the caller's sums. */
 static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__weight(k, old, most);
@@ -2029,7 +2041,7 @@ static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_va
     return shrink;
 }
 
-/* n states become one: its reference, its total, and the factor of each state's sums. */
+/* Merges n states: the reference and total of all, and the factor for the sums of each. */
 static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
                                ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
@@ -2043,17 +2055,18 @@ static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, c
 
 /* -- vocabulary: the last block to arrive -- */
 
-/* For all threads of a block, behind their writes to global memory: true in all threads of the last of
-   `count` blocks to come here with this counter (u32, global, 0 at first and afterwards again), which then
-   sees what the others wrote. flag: 4 bytes of shared memory that nothing else touches meanwhile. */
+/* Decides which block is the last to arrive. All threads of a block call it after their writes to global
+   memory. It returns true in all threads of the last of `count` blocks with this counter (u32, global, 0
+   before and after); that block then sees the writes of the others. flag: 4 bytes of shared memory that
+   nothing else uses meanwhile. */
 static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
     ptx_val last = ptx_sub(k, count, ptx_u32(1)), p, old;
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
     {
-        /* release: the barrier has put the block's writes before it; acquire: for those of the others. inc
-           wraps to 0 when it finds `last`: ready for the next launch. */
+        /* release: the barrier orders the block's writes before it; acquire: orders the other blocks' writes
+           before the reads that follow. inc wraps to 0 at `last`, ready for the next launch. */
         old = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), last);
         ptx_st(k, PTX_U32, ptx_at(flag, 0), old);
     }
@@ -2066,15 +2079,15 @@ static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx
 
 /* -- vocabulary: rows of elements -- */
 
-/* How a row of n elements is shared: by a warp to 1024, else by a block; in registers to 16384. Element
-   (round * threads + thread) * vec + e is element e of a thread's round. */
-#define PTXK__ROW_LANES 32u   /* elements of a lane, most, where a warp has a row */
-#define PTXK__ROW_THREADS 16u /* ... of a thread where a block has it: 1024 threads have 64 registers each */
+/* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
+   16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
+#define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
+#define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
 #define PTXK__N_MAX (1u << 24)
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
-    uint32_t passes; /* over the row, each of rounds accesses a thread; 1: the row stays in registers */
+    uint32_t passes; /* passes over the row, each of `rounds` accesses a thread; 1: it stays in registers */
     uint32_t block;  /* threads of a block */
 } ptxk__row;
 
@@ -2101,13 +2114,13 @@ static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
     return ptxk__ceil_div(rows, f->block / f->threads);
 }
 
-/* Where a thread is: its row, its first element, and which of its accesses are inside the row. */
+/* The position of a thread: its row, its first element, and predicates for the accesses inside the row. */
 typedef struct ptxk__seat {
-    ptx_val row, lane, start; /* start: lane * vec, plus what passes add */
+    ptx_val row, lane, start; /* start: lane * vec, plus the offset of the pass */
     ptx_val inside[32];
 } ptxk__seat;
 
-/* In a warp's row, ends the warps that have none. */
+/* Begins a row kernel; warps without a row exit. */
 static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__seat *s) {
     ptx_val tid = ptx_tid_x(k), p;
     s->row = ptx_ctaid_x(k);
@@ -2138,7 +2151,7 @@ static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
     }
 }
 
-/* The address of the thread's first element in the row; of a row of weights where `row` is NULL. */
+/* The address of the thread's first element in the row; row NULL: in a row of weights. */
 static ptx_val ptxk__row_at(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val args,
                             size_t offset, uint32_t bytes, int own) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
@@ -2170,7 +2183,8 @@ static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op,
     return ptxk_block_reduce(k, op, x, f->threads / 32, scratch);
 }
 
-/* A loop over the passes of a row: the seat inside it; *i counts elements. ptx_end() closes it. */
+/* Opens a loop over the passes of a row and returns the position in it; *i counts elements. ptx_end() closes
+   it. */
 static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val *i) {
     ptxk__seat here = *s;
     *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
@@ -2181,48 +2195,50 @@ static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__
 
 /* -- vocabulary: rows of weights, formats -- */
 
-/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
-   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
-   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
-   which values these are is `order`, and where x lies in shared memory is the same for all formats
-   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
+/* Formats of weights: the facts that plans and kernels need. A new format is a row of ptxk__blocks and a read
+   function.
 
-   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
-   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
-   it needs, and puts neighbours together. That no two lanes ask for one bank:
-     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours.
-                 Q4_0 and Q6_K, with few columns: 1024 values of theirs would end within a sector
-     unit 1024   a row's part is cut into runs, each of whole chunks for itself (a chunk that two share is
-                 copied twice). Those of Q8_0 lie 144 words apart, 16 banks, those of Q4_0 40 words, 8 banks.
-                 Chunks leave a block of Q6_K where it is in 4 banks: of four blocks 210 bytes apart, two and
-                 two meet. One of the two reads its words in the order 2, 3, 0, 1, and blocks that begin at a
-                 word, and need no fifth, read one again that keeps out of the others' way. */
-#define PTXK__ROWS_MAX 4u /* of a warp */
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
+   lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
+   values these are; the layout of x in shared memory is the same for all formats (ptxk__x_put). Plain
+   numbers: a lane takes 8 of 256.
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* halves have an integer scale; not so; no integers */
+   Blocks of 18, 34 and 210 bytes are 2-byte aligned in a row, and rows need not begin at a multiple of 16.
+   They are copied to shared memory unchanged, in chunks of 16 bytes. There a lane reads aligned words, one
+   more than it needs, and shifts adjacent words together. Bank conflicts are avoided so:
+     unit 2048   a lane has two blocks; the four blocks that a warp reads at a time are every second one. For
+                 Q4_0 and Q6_K with few columns, whose 1024 values would end within a sector.
+     unit 1024   a row's part is cut into runs of whole chunks (a chunk that two runs share is copied twice).
+                 Runs of Q8_0 are 144 words apart, 16 banks; those of Q4_0 40 words, 8 banks. Blocks of Q6_K,
+                 210 bytes apart, conflict in pairs: one of each pair reads its words in the order 2, 3, 0,
+                 1, and a block that begins at a word, and needs no fifth, reads a word again that is in
+                 no other lane's bank. */
+#define PTXK__ROWS_MAX 4u /* most rows of a warp */
+
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* scale for each half; without; plain */
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
-typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
+typedef struct ptxk__lane { /* values that a lane computes once */
     ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
-    ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
-    ptx_val d[2], s[2]; /* ... of the factor of the first half's group, of the sum that this lane counts */
+    ptx_val x[2];           /* offsets in a record of x: of the two halves of 16, first time */
+    ptx_val d[2], s[2]; /* of the first half's factor; of the sum that this lane adds */
     ptx_val c[10];          /* the format's own */
 } ptxk__lane;
 
 typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
     ptx_val block;           /* its block's first byte */
     ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
-    ptx_val pick;            /* ... and how prmt puts two of them together */
-    uint32_t turning;        /* lanes may read their words in another order: */
-    ptx_val other, fifth;    /* ... where the third word is read, and the fifth; `words` is the first's */
-    ptx_val swapped;         /* ... predicate: the order is 2, 3, 0, 1 */
+    ptx_val pick;            /* prmt selector that joins two of them */
+    uint32_t turning;        /* whether lanes may read words in the order 2, 3, 0, 1: */
+    ptx_val other, fifth;    /* addresses of the third and fifth word; `words` is the first's */
+    ptx_val swapped;         /* predicate: this lane does */
 } ptxk__place;
 
 typedef struct ptxk__share {
-    ptx_val half[2][4]; /* bytes, each format's own multiple of the integers */
+    ptx_val half[2][4]; /* bytes: the integers times a constant of the format */
     ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
     ptx_val factor;     /* f32, of the block */
-    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane has */
+    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
     ptx_val number[8];  /* f32 */
 } ptxk__share;
 
@@ -2232,11 +2248,11 @@ typedef struct ptxk__block {
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
     uint32_t is_signed;         /* the bytes */
-    uint32_t unit, pair; /* values of a step with few columns; blocks of 256 that lie side by side then */
-    uint32_t run, run_area;     /* values, bytes in shared memory of a run, where a step has 1024; or 0 */
-    uint32_t rows;              /* most of a warp */
-    float first, second;        /* the bytes' multiples, inverted */
-    float offset;               /* subtracted from every integer; has_minimum: the format's own */
+    uint32_t unit, pair; /* values of a step with few columns; adjacent blocks of 256 then */
+    uint32_t run, run_area;     /* values and shared bytes of a run, where a step has 1024; or 0 */
+    uint32_t rows;              /* most rows of a warp */
+    float first, second;        /* 1 / the constant of the first and second half */
+    float offset;               /* subtracted from every integer; has_minimum: blocks have their own */
     uint32_t has_minimum;
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
@@ -2244,10 +2260,10 @@ typedef struct ptxk__block {
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
 
-/* Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
-   c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
-   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
-   parts. Masks and shifts of the lane make one rule of both cases. */
+/* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
+   c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
+   c + 1. The scales and minimums of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
+   parts. The lane's masks and shifts cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
@@ -2279,7 +2295,7 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
                     ptx_imm(0xea)); /* low & rest | high */
 }
 
-/* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
+/* Reads the first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
 static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
     ptx_val head[4], half[2], low, minimum;
     ptxk_load16(k, NULL, ptx_at(block, 0), head);
@@ -2307,7 +2323,8 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk__k_head(k, lane, at->block, share);
 }
 
-/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
+/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes that all lanes with the same h
+   read. */
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
@@ -2335,7 +2352,8 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk__k_head(k, lane, at->block, share);
 }
 
-/* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
+/* Loads 4 n bytes from `words` + offset, 2-byte aligned: loads n + 1 aligned words and joins each two by
+   prmt. */
 static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
                            ptx_val *out) {
     ptx_val word[9];
@@ -2344,7 +2362,8 @@ static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, u
     for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-/* 16 bytes, `add` + offset behind what the place holds; turning lanes change the halves that they read. */
+/* Loads 16 bytes at `add` + offset from the place. Lanes with the swapped order exchange the halves that they
+   read. */
 static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
                               ptx_val *out) {
     ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
@@ -2367,9 +2386,9 @@ static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
-   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
-   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128. Low nibbles are values 128 n + 32 a + 16 h
+   ..., high nibbles those 64 further on. Their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
+   ... of the 64. With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no
    subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val a, n, h;
@@ -2417,7 +2436,7 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__f16_at(k, at->block, 0);
 }
 
-/* The first half 16 times as the second: see ptxk__rows_product. */
+/* The first half is 16 times too large, as the second is not: see ptxk__rows_product. */
 static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[4];
@@ -2431,8 +2450,8 @@ static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__f16_at(k, at->block, 0);
 }
 
-/* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
-   lanes lie side by side. */
+/* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32, 4 i ... and 128 + 4 i ..., so that the
+   16-byte accesses of all lanes are adjacent. */
 static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
@@ -2478,7 +2497,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
+/* The unit of k: a whole block, or 16 bytes of plain numbers. */
 static uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : b->values;
 }
@@ -2494,28 +2513,28 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
-    uint32_t planes;     /* of x: 2 or 1 of 8 bits; 0: f32 */
+    uint32_t planes;     /* byte planes of x: 2 or 1; 0: x is f32 */
     uint32_t record;     /* bytes of a record of x: 1024 values as integers, 256 as f32 */
-    uint32_t values;     /* ... its values */
-    uint32_t rows;       /* of the warp */
+    uint32_t values;     /* values of a record of x */
+    uint32_t rows;       /* rows of the warp */
     uint32_t unit;       /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t times;      /* shares of a lane in a step */
-    uint32_t area;       /* bytes in shared memory for a row's part of a step: whole chunks */
-    uint32_t runs;       /* ... of so many runs, */
-    uint32_t run_bytes, run_area; /* ... each of so many bytes of the row, and there */
-    uint32_t turning;    /* some lanes read their words in another order */
-    uint32_t step;       /* ... for the step: all rows */
-    uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
+    uint32_t times;      /* times that a lane takes 32 or 8 values in a step */
+    uint32_t area;       /* shared bytes for a row's part of a step: whole chunks */
+    uint32_t runs;       /* runs of a row's part */
+    uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
+    uint32_t turning;    /* some lanes read words in the order 2, 3, 0, 1 */
+    uint32_t step;       /* shared bytes of a step, all rows */
+    uint32_t stages;     /* steps in the ring: one is read, the others are in flight */
     uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;     /* chunks of a step that a lane copies */
-    uint32_t grain;      /* lanes copy from multiples of so many bytes on: whole sectors, where possible */
-    uint32_t toggles;    /* the start of a step between two such multiples moves so far on, back, on ... */
-    uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
+    uint32_t grain;      /* copies begin at multiples of so many bytes: whole sectors, where possible */
+    uint32_t toggles;    /* where a step begins between two such multiples: moves by this, back, ... */
+    uint32_t sized;      /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
-/* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
-   their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
+/* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
+   sums; and 64 spare bytes, so that blocks b and b + 4 differ by half the banks. */
 static uint32_t ptxk__x_record(uint32_t planes) {
     return planes ? 1024 * planes + 320 : 1024;
 }
@@ -2524,8 +2543,8 @@ static uint32_t ptxk__x_values(uint32_t planes) {
     return planes ? 1024 : 256;
 }
 
-/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of
-   a step. 0 when nothing fits. */
+/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: a bound of the rows, or
+   0. unit: values of a step. Returns 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
                               uint32_t most, uint32_t unit, uint32_t room) {
     memset(f, 0, sizeof *f);
@@ -2542,7 +2561,7 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     f->run_bytes = f->unit_bytes / f->runs;
     f->turning = f->run_bytes % 16 != 0 && f->runs > 1;
     f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
-    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
+    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a sector */
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
     f->run_area = block->aligned ? f->unit_bytes
                   : f->runs > 1  ? block->run_area
@@ -2566,11 +2585,11 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
 
 /* -- vocabulary: rows of weights, x -- */
 
-/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
-   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
-   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
-   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
-   A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
+/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2
+   + 2 j1 + j0 (bits) lie at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each of the three orders
+   of formats the 8 lanes of a block then read 8 different sixteenths of the banks. The planes are followed by
+   32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
+   integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
 static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
     return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
@@ -2582,7 +2601,7 @@ static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     return ptx_xor(k, b, half);
 }
 
-/* Byte `which` of four words, as one word. */
+/* Gathers byte `which` of four words into one word. */
 static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
     uint32_t selector = which | (which + 4) << 4;
     ptx_val low, high;
@@ -2591,8 +2610,8 @@ static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t whic
     return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
-/* What the integers of a group of x are multiplied by to be x again, of the largest of its |x| and the sum of
-   all x * 0, which is NaN when anything in it is not finite; and what x is multiplied by to be integers. */
+/* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
+   * 0, which is NaN when an element is not finite; and its inverse, which turns x into integers. */
 static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
     ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
     *inverse = ptx_rcp(k, most);
@@ -2604,9 +2623,9 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
     return ptx_add(k, d, bad);
 }
 
-/* Puts 256 values of x into a record: lane l of a warp, all of it present, has values 8 l ... 8 l + 7, zeros
-   past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
-   record's 1024 (planes 0: of no meaning, the record is 256). */
+/* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
+   x. record: address in global or shared memory, 16-byte aligned. block: which 256 of the record's 1024
+   (ignored with 0 planes, where the record is 256). */
 static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
                         const ptx_val x[8]) {
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
@@ -2680,8 +2699,8 @@ static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val bl
     ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
 }
 
-/* Puts a group of 32 values of x, its number in the column, into that column's records: a lane of a warp, all
-   of it present, has one. The bytes to spare in a record must be 0 already. */
+/* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
+   full warp has one value. The spare bytes of the record must be 0 already. */
 static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
                               ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
@@ -2737,49 +2756,53 @@ static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_
 
 /* -- vocabulary: rows of weights, a warp's dot products -- */
 
-/* ptxk__rows_setup   once in a kernel: what depends on the lane
-   ptxk__rows_start   sends for the first steps of some rows: needs no x yet, so it can run before x is there
-   ptxk__rows_finish  all steps; every lane gets the sums
-   With state.next set, the copies do not end with some rows: after their last step next() aims them at other
-   rows of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or leaves them ended. What is sent and
-   what is multiplied are then two places in one sequence of steps. ptxk__rows_first sends for the first.
-   The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
-   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
-   sm_80; before, through registers, one step ahead. */
+/* A warp's dot products of rows with x.
+
+     ptxk__rows_setup   once in a kernel: computes what depends on the lane
+     ptxk__rows_start   issues the copies of the first steps of some rows; needs no x yet
+     ptxk__rows_finish  runs all steps; every lane gets the sums
+
+   With state.next set, copies continue after the last step of these rows: next() redirects them to other rows
+   of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or ends them. Copies and products are then two
+   positions in one sequence of steps. ptxk__rows_first issues the first copies.
+
+   Weights come through shared memory, a ring for each warp: a warp's request is 512 consecutive bytes,
+   whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
+   before, they go through registers, one step ahead. */
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
     ptx_val group;                   /* j: which of 4 blocks at a time */
-    ptx_val ring, mine;              /* this warp's shared memory; there, this lane's first chunk */
-    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its run's area */
-    ptx_val run_of[8];               /* ... bytes of the row's part before that run */
+    ptx_val ring, mine;              /* this warp's shared memory; this lane's first chunk in it */
+    ptx_val row_of[8], chunk_of[8];  /* the lane's chunk: row of the warp, offset in its run's area */
+    ptx_val run_of[8];               /* bytes of the row's part before that run */
     ptx_val some;                    /* predicate: it copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];                 /* what the lane copies first, of each round */
-    ptx_val count[8];                /* not sized: in how many steps */
-    ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
-    ptx_val both[8];                 /* toggles: in two steps together */
-    ptx_val half[8];                 /* toggles: u64, of each chunk, bytes from the start of its sector */
-    ptx_val last[8];                 /* sized: in the last step */
-    ptx_var slot;                    /* offset in the ring of what is read in this step */
+    ptx_val from[8];                 /* first source address of each round */
+    ptx_val count[8];                /* not sized: number of steps with this chunk */
+    ptx_var full[8];                 /* 2-byte aligned formats: bytes of each chunk that belong to the row */
+    ptx_val both[8];                 /* toggles: advance of two steps together */
+    ptx_val half[8];                 /* toggles: u64, offset of each chunk in its sector */
+    ptx_val last[8];                 /* sized: bytes in the last step */
+    ptx_var slot;                    /* ring offset of the step that is read */
     ptx_val own[2];                  /* bytes from a row's start to the lane's block */
-    ptx_val own_last;                /* not sized: in the last step; one that there is */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* places in a slot */
+    ptx_val own_last;                /* not sized: the same in the last step, of a block that exists */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
     ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
     ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
-    ptx_val run; /* runs: bytes of the row's part before the run with the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
+    ptx_val run; /* runs: bytes of the row's part before the run of the lane's block */
+    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: added to them, `move` and 0 alternating */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x;                       /* the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;            /* bytes of the last step; toggles: what its place is turned by */
+    ptx_val rest, turned;            /* bytes of the last step; toggles: xor of its offset */
     void (*next)(void *context);     /* or NULL */
     void *context;
-    ptx_var ahead;                   /* next: the step of its rows that is sent for next; s->steps: none */
+    ptx_var ahead;                   /* next: the step to be copied next; s->steps: none */
     ptx_var kept[5][8];              /* next: from, count, last, both, half, where they change */
 } ptxk__rows_state;
 
-/* Where the copies of some rows begin. */
+/* Where the copies of a group of rows begin. */
 typedef struct ptxk__aim {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
 } ptxk__aim;
@@ -2788,7 +2811,8 @@ static int ptxk__has_cp_async(ptx_kernel *k) {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
 }
 
-/* Where a lane's halves of x lie in a record, and their groups. Values of lane i, 16 from each of:
+/* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
+   i, 16 of each half:
      pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
      nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
@@ -2896,24 +2920,24 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
-/* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
-   but those of the last round. */
+/* Whether all chunks of a round lie within a row's part of a step at any alignment: with one row, in every
+   round but the last. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
     return f->block->aligned || (f->rows == 1 && end <= f->unit_bytes);
 }
 
-/* Whether a round's chunks come 512 bytes behind those of the round before. */
+/* Whether the chunks of a round lie 512 bytes after those of the round before. */
 static int ptxk__round_follows(const ptxk__rows *f, uint32_t round) {
     return round && f->rows == 1 && f->runs == 1;
 }
 
-typedef struct ptxk__sent { /* a step's chunks on their way through registers */
+typedef struct ptxk__sent { /* chunks of a step in flight through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
 } ptxk__sent;
 
-/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
-   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
+/* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
+   step. Before sm_80 it loads, and ptxk__rows_keep stores. */
 static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                             ptx_val index, ptxk__sent *sent) {
     int async = ptxk__has_cp_async(k);
@@ -2969,8 +2993,8 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     if (async) ptx_cp_async_commit(k);
 }
 
-/* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
-   chunk, two by two. */
+/* Before sm_80: stores the chunks that ptxk__rows_send loaded in the ring. The last bytes of a row that are
+   no whole chunk go two by two. */
 static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
@@ -2993,7 +3017,7 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
     }
 }
 
-/* The steps of `bytes` bytes of each row. */
+/* Computes the number of steps for `bytes` bytes of each row, and the last step. */
 static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
     ptx_val last_step, p;
     s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
@@ -3009,7 +3033,8 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
 }
 
-/* Where copies of the rows row ... row + f->rows - 1 of n begin; base: of row 0, what is skipped included. */
+/* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0, including
+   the skipped bytes. */
 static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
                            ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
     ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
@@ -3026,7 +3051,7 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
             if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
             off = s->chunk_of[i];
             if (!f->block->aligned) {
-                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* a number, no address to be followed */
+                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* used as a number, not dereferenced */
                 low = ptx_and(k, low, ptx_u32(f->grain - 1));
             }
             if (f->toggles) {
@@ -3061,8 +3086,8 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
     }
 }
 
-/* The order of words of row i, whose block lies `past` bytes, 0 or 2, behind a word: of four blocks that a
-   warp reads at a time 0 and 2 or 1 and 3 are past one. */
+/* Chooses the order of words of row i, whose block lies `past` bytes, 0 or 2, after an aligned word: of the
+   four blocks that a warp reads at a time, either 0 and 2 or 1 and 3 have `past` 2. */
 static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
     ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
     odd = ptx_and(k, s->group, ptx_u32(1));
@@ -3078,7 +3103,7 @@ static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_
     s->other[i] = ptx_selp(k, at, again, p);
 }
 
-/* Where what is read of those rows lies in a slot. */
+/* Computes the offsets in a slot that the lane reads for those rows. */
 static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                             ptx_val row_bytes, ptx_val row, ptx_val n) {
     ptx_val last_row, r, at, low, p, here, off;
@@ -3095,7 +3120,7 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         if (f->toggles) {
             off = ptx_and(k, low, ptx_u32(f->toggles));
             p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* on, or back */
+            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* forward, or back */
             s->moved[i] = ptx_var_new(k, ptx_u32(0));
         }
         for (t = 0; t < f->times; t++) {
@@ -3125,10 +3150,9 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
-   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
-   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
-   ptxk__rows_finish is through. */
+/* Begins rows row ... row + f->rows - 1 of a matrix of n rows of row_bytes each; rows past the end repeat the
+   last one. Takes `bytes` bytes of each row from `skip` on (u64: whole steps of every format that shares x).
+   weights: global, 16-byte aligned. No other cp.async group may be open until ptxk__rows_finish has run. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
@@ -3156,7 +3180,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
 
-/* What of an aim is kept in variables: where it is the same for all rows it is not. */
+/* Creates the variables that hold the start of the copies, where it differs from row to row. */
 static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -3190,7 +3214,7 @@ static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__
     ptx_set(k, s->ahead, ptx_u32(0));
 }
 
-/* Sends for the step that comes next, of these rows or the first of the next; makes a group in any case. */
+/* Issues the copies of the next step, of these rows or the first of the next rows; always commits a group. */
 static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                                ptxk__sent *sent) {
     ptx_val index = ptx_get(k, s->ahead), p;
@@ -3216,7 +3240,7 @@ static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_st
     ptx_set(k, s->ahead, index);
 }
 
-/* The first steps of a sequence of rows, which were aimed at. */
+/* Issues the first steps of a sequence of rows, after ptxk__rows_aim. */
 static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__sent sent;
     ptx_val i, slot;
@@ -3229,16 +3253,16 @@ static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     ptx_end(k);
 }
 
-/* x of one column for one share: halves by plane or the numbers themselves, factors, the (negative) sum. */
+/* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][2][4], number[8], d[2], sum;
 } ptxk__x_share;
 
-/* One share of x times one share of weights, added to the sum.
+/* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
-     unscaled    factor (d (P + P')), or of Q4_0 factor (d first (16 P + P') - offset s)
-   P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
-   32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
+     unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
+   P is the dot product of a half's integers and x's, an exact integer below 2^31: 16 * 240 * 127, with 8-bit
+   x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -3320,8 +3344,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     memset(&place, 0, sizeof place);
     place.turning = f->turning;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
-    /* the step before had slot `before`; the step f->stages - 1 later has it next */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the step's bytes have arrived; the last is read */
+    /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
     slot = ptx_get(k, s->slot);
     here = ptx_ptr_add(k, s->ring, slot, 1);
     if (f->stages == 2) {
@@ -3398,8 +3422,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_keep(k, f, &sent);
 }
 
-/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
-   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+/* Runs all steps: out[c][r] is the dot product of row r with column c, in every lane. x: shared memory,
+   records from `skip` on, zeros up to a whole step. stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
     ptx_val step;
@@ -3410,7 +3434,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
     ptxk__rows_step(k, f, s, step, stride);
     ptx_end(k);
-    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* only empty groups remain */
     for (c = 0; c < f->columns; c++) {
         for (r = 0; r < f->rows; r++) {
             out[c][r] = ptx_get(k, s->sum[c][r]);
@@ -3421,9 +3445,9 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- vocabulary: weights eight at a time -- */
 
-/* Formats whose weights can be read eight at a time, as numbers. */
+/* Formats of weights that are read eight at a time, as numbers. */
 typedef struct ptxk__eight {
-    uint32_t id, block, bytes; /* weights of a block; its bytes */
+    uint32_t id, block, bytes; /* weights and bytes of a block */
     const char *name;
 } ptxk__eight;
 
@@ -3446,7 +3470,8 @@ typedef struct ptxk__octet {
     int scaled, has_offset;
 } ptxk__octet;
 
-/* The four bytes of a word as f32, less `minus`: the byte becomes the lowest digits of 2^23. */
+/* Converts the four bytes of a word to f32 and subtracts `minus`: a byte becomes the lowest digits of
+   2^23. */
 static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
     uint32_t i;
     for (i = 0; i < 4; i++) {
@@ -3455,13 +3480,13 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
     }
 }
 
-/* Weights in global memory do not change while a kernel runs. */
+/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
 static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
     return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* Two words from an address that is even. */
+/* Loads two words from a 2-byte aligned address. */
 static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2];
     uint32_t i;
@@ -3473,8 +3498,8 @@ static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val 
     }
 }
 
-/* Weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address; of Q8_0, whose blocks have 32, e
-   may pass 3: of the blocks behind. */
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. For Q8_0, whose blocks
+   have 32, e may pass 3 into the following blocks. */
 static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
@@ -5430,7 +5455,7 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
             total[n][j] = ptxk_warp_reduce(k, PTX_ADD, total[n][j], 4, 32);
         }
     }
-    ptx_cp_async_wait_all(k);    /* what is left is empty groups */
+    ptx_cp_async_wait_all(k);    /* only empty groups remain */
     ptx_bar_sync(k, ptx_imm(0)); /* nobody reads his ring any more */
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
@@ -8090,7 +8115,7 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
-        most = ptx_f32(-FLT_MAX); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+        most = ptx_f32(-FLT_MAX); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
@@ -10192,7 +10217,7 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
         ptx_while(k, p);
     }
     ptx_end(k);
-    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
 }
 
 /* What the ninth warp needs to know, by one thread; and the sums of squares. */
