@@ -3644,55 +3644,56 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
-#define PTXK__TILE 8u /* columns that all variants can take in one block: the grid's unit */
+#define PTXK__TILE 8u /* columns that a block of every variant can take: the unit of the grid */
 #define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
-#define PTXK__JOIN 16u /* chunks that a combine has in flight */
+#define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__RING 3u   /* mma: items of a warp in shared memory; all but one are under way */
-#define PTXK__SLAB 128u /* mma: most elements of a row in one item */
-#define PTXK__REST 0.000244140625 /* 2^-12: what f16's second term of q, at most 2^15, is worth */
+#define PTXK__RING 3u   /* mma: ring items of a warp in shared memory; all but one are in flight */
+#define PTXK__SLAB 128u /* mma: most elements of a row in one ring item */
+#define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
-/* All that follows from a flash_decode description. */
+/* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
     ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
-    uint32_t columns; /* ... times queries: all that share the reads of K and V; column t * group + h */
-    uint32_t tiles;   /* blocks for them in the grid, one for each 8 */
-    uint32_t tile;    /* columns of a block: the variant's; blocks past the last column have nothing to do */
+    uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
+    uint32_t tiles;   /* blocks of the grid for the columns, one for each 8 */
+    uint32_t tile;    /* columns of a block of this variant; blocks past the last column exit */
     uint32_t page_size, page_shift, window, flags;
     uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
     uint32_t row_bytes; /* of one key */
     uint32_t per_vec;   /* elements of 16 bytes */
     uint32_t row_vecs;  /* 16-byte vectors of a row */
-    uint32_t pitch;     /* floats from column to column where a warp's sums lie in shared memory */
+    uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
     uint32_t unit;      /* a chunk is a multiple of so many keys */
     uint32_t least;     /* ... and at least so many */
-    uint32_t frugal;    /* keys that make a chunk's own traffic 4 % of that of its keys */
+    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of their own traffic */
     uint32_t record;    /* bytes of one partial result in the workspace */
-    float scale;        /* of q . k, so that scores are in base 2; with a cap: so that they are 2 s / cap */
+    float scale;        /* of q . k, times log2 e: scores are in base 2; with a cap: scores are 2 s / cap */
     float cap;          /* the cap in base 2; 0: none */
     /* scalar */
     uint32_t lanes;     /* lanes that share a row, a power of two */
     uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
     uint32_t rows;      /* rows that a warp reads at once */
-    uint32_t unroll;    /* ... and how many times, before it computes */
+    uint32_t unroll;    /* reads of so many rows before it computes */
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
     uint32_t step;      /* keys of the block in one step */
     /* mma */
     uint32_t mma;      /* this variant */
-    uint32_t terms;    /* numbers of the cache's type that q is the sum of */
+    uint32_t terms;    /* numbers of the cache's type whose sum is q */
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t slabs;    /* parts of a row that are staged one after the other */
+    uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
-    float bias, slack; /* weights are kept below 2^(bias + slack), the largest between 2^bias and that */
+    float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
-/* Shapes of the variant for tensor cores: 16-bit caches, sm_80 and up. */
+/* Chooses the shapes of the tensor core variant: 16-bit caches, sm_80 and later. */
 static void ptxk__flash_mma(ptxk__flash *f) {
     uint32_t padded = (f->d + 15) / 16 * 16, room;
-    /* q as terms of the cache's type, so that scores are as good as f32 ones: 11 bits a term, or 8 */
+    /* Splits q into terms of the cache's type, 11 or 8 bits each, so that scores are as precise as with
+       f32. */
     f->terms = f->q_type == f->type ? 1
                : f->type == PTX_F16 ? (f->q_type == PTX_F32 ? 2 : 1)
                                     : (f->q_type == PTX_F32 ? 3 : 2);
@@ -3709,8 +3710,8 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     if (f->kt == 3) f->kt = 2;
     if (f->kt < 1) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
-    /* The second term of an f16 weight must not be lost below 2^-24: large weights. bf16 has the range of
-       f32, and so may V: weights of at most 2^-32. */
+    /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
+       weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
 }
@@ -3793,8 +3794,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
     f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
     f->rows = 32 / f->lanes;
-    /* Registers: 2 * tile * elements for q and the sums, 8 * vecs a key for K and V in flight, tile a key for
-       scores: 4 keys at a time pass 255 when tile * elements does 48. */
+    /* Registers: 2 * tile * elements for q and the sums, 8 * vecs for each key in flight, tile for the scores
+       of a key. Four keys at a time exceed 255 registers when tile * elements exceeds 48. */
     f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
     f->warp_keys = f->rows * f->unroll;
     f->step = f->warp_keys * PTXK__WARPS;
@@ -3803,10 +3804,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->unit = 16 * f->kt * PTXK__WARPS;
     if (f->unit < f->step) f->unit = f->step;
 
-    /* A split costs, for each of its columns: q read (d elements), its partial result written and read again
-       (d floats and a sector of maximum and sum), and some 16 sectors a block for lengths, pointers and the
-       like. Keys until that is 4 % of what K and V themselves take keep all traffic within 5 % of the lower
-       bound; 128 at least, for the start of a block is not free. */
+    /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
+       of a partial result (d floats and a sector of maximum and sum), and for each block some 16 sectors of
+       lengths, pointers and so on. A chunk has so many keys that this is 4 % of its own K and V, which keeps
+       the total within 5 % of the lower bound; and at least 128 keys, because starting a block has a cost. */
     overhead = (f->columns < PTXK__TILE ? f->columns : PTXK__TILE)
                    * (2 * f->d * 4 + f->d * ptxk__kv_bytes(types[1]) + 64)
                + 512;
@@ -3815,7 +3816,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     if (f->frugal < f->least) f->frugal = f->least;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
-    scale *= 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
+    scale *= 1.44269504088896340736; /* log2 e: the hardware has ex2 */
     if (d->soft_cap > 0) {
         f->cap = (float)((double)d->soft_cap * 1.44269504088896340736);
         scale *= 2 / (double)d->soft_cap;
@@ -3824,21 +3825,21 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     return PTX_E_NONE;
 }
 
-/* The first key that a block looks at, in a sequence of that length: the first that some query sees, rounded
-   down so that steps and pages begin together. The kernels compute the same. */
+/* The first key that the blocks of a sequence read: the first that some query sees, rounded down so that
+   steps and pages begin together. The kernels compute the same. */
 #define PTXK__BEGIN 64u
 static uint32_t ptxk__flash_first(const ptxk__flash *f, uint32_t length) {
     uint64_t reach = (uint64_t)f->window + f->queries - 1;
     return f->window && length > reach ? length - (uint32_t)reach : 0;
 }
 
-/* Bytes before the partial results in the workspace: for each sequence and block of heads, how many of its
-   chunks are done. */
+/* Bytes of the counters before the partial results in the workspace: for each sequence and block of heads,
+   the number of finished chunks. */
 static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
-/* Keys from there to the end; and how many of them a chunk has, of so many. */
+/* Keys from there to the end of the sequence; below, the keys of one of `splits` chunks. */
 static uint32_t ptxk__flash_keys_of(const ptxk__flash *f, uint32_t length) {
     return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
 }
@@ -3856,8 +3857,8 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
     return ptxk__flash_chunk(&f, ptxk__flash_keys_of(&f, length), splits);
 }
 
-/* K and V of the keys that are seen (of those to be appended: read from their source, written to the caches),
-   q, out, log-sum-exp. */
+/* Lower bound of the traffic: K and V of the keys that are seen (new ones: read from their source, written to
+   the caches), q, out, log-sum-exp. */
 static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
@@ -3882,9 +3883,9 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
     return bytes;
 }
 
-/* Bytes that `splits` chunks, in clusters, move beyond the bound, for sequences of so many keys. Each block
-   reads some 16 sectors of lengths, pointers and the like; a cluster reads q, once of which is in the bound,
-   and, where it is not the only one, writes a partial result, which is read again. */
+/* Bytes that `splits` chunks in clusters move beyond the lower bound, for sequences of so many keys. A block
+   reads some 16 sectors of lengths, pointers and so on. A cluster reads q, one read of which is in the bound,
+   and, unless it is the only one, writes a partial result that is read once. */
 static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t keys, uint32_t splits,
                                 uint32_t cluster) {
     uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk(f, keys, splits)), parts, columns;
@@ -3896,14 +3897,15 @@ static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t k
            + (parts > 1 ? 2 * parts * columns * f->record : 0);
 }
 
-/* Keys of the multiprocessor that has most of them. */
+/* Keys of the busiest multiprocessor. */
 static uint64_t ptxk__flash_time(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
                                  uint32_t splits) {
     uint32_t chunk = ptxk__flash_chunk(f, keys, splits);
     return (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
 }
 
-/* The multiple of `cluster` beside `want`, below or above, with which a multiprocessor has fewer keys. */
+/* The multiple of `cluster` next to `want`, below or above, that gives the busiest multiprocessor fewer
+   keys. */
 static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
                                    uint32_t want, uint32_t cluster) {
     uint32_t below = want / cluster * cluster, above = ptxk__ceil_div(want, cluster) * cluster;
@@ -3957,24 +3959,26 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     }
     plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, longest);
 
-    /* Eight blocks for each multiprocessor, two waves of what fits at once, so that the end of a launch is
-       short even when lengths differ; chunks of `frugal` keys and more. Where that leaves multiprocessors
-       without a block, one for each, of `least` keys and more. Where sequences and heads alone fill the
-       machine, or are short, each has one block: no workspace, nothing to join.
-       What chunks move for themselves may then pass 5 %. 64 heads on 8, d 128, 4096 keys of f16 are 16.84 MB
-       with q and out; 16 chunks of 256 keys for each KV head, 128 blocks for 132 multiprocessors, read 64 KB
-       of lengths and pointers, 15 times 32 KB of q beyond the first, and write and read 16 times 34 KB of
-       partial results: 1.67 MB, 9.9 %, in the L2 cache. 5 % would be 8 chunks, and half of the machine at
-       rest. In a cluster q is read, and a partial result written, once: with 2 blocks 5.06 %, with 4 2.6 %.
-       The smallest that will do is taken, for a cluster needs as many multiprocessors side by side that are
-       free. A grid is a multiple of its clusters: 17 chunks, of which 16 have keys, become 16; 24, of 192
-       keys, would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one
-       cluster, and 140 of 300 multiprocessors be at rest: a size that gives any of them over an eighth
-       more keys is passed over. */
+    /* Aims at eight blocks for each multiprocessor, two waves of what is resident, so that the tail of a
+       launch is short even with different lengths, and at chunks of `frugal` keys or more. Where that leaves
+       multiprocessors idle: one block for each, with chunks of `least` keys or more. Where sequences and
+       heads alone fill the device, or are short, each has one block, without a workspace.
+
+       The overhead of chunks may then exceed 5 %. Example: 64 heads on 8, d 128, 4096 keys of f16 are 16.84
+       MB with q and out. 16 chunks of 256 keys for each KV head make 128 blocks for 132 multiprocessors. They
+       read 64 KB of lengths and pointers and 15 times 32 KB of q beyond the first, and write and read 16
+       times 34 KB of partial results: 1.67 MB, 9.9 %, in the L2 cache. 8 chunks would cost 5 % but leave half
+       of the device idle. A cluster reads q and writes a partial result once: with 2 blocks 5.06 %, with 4
+       2.6 %. The plan takes the smallest sufficient cluster, because its blocks must be scheduled together.
+
+       The grid is a multiple of the cluster: 17 chunks, of which 16 have keys, become 16; 24, of 192 keys,
+       would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one cluster
+       and leave 140 of 300 multiprocessors idle: a size that gives any of them over an eighth more keys is
+       skipped. */
     keys = ptxk__flash_keys_of(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
-    most = keys / f.frugal; /* chunks of no fewer */
+    most = keys / f.frugal; /* chunks of at least `frugal` keys */
     if (want > most) want = most;
     if (want * blocks < shape->sm_count) {
         want = (shape->sm_count + blocks - 1) / blocks;
@@ -4029,7 +4033,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
-    /* Of one sequence: how many there are the arguments do not say. */
+    /* Of one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
     fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
     s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
@@ -4066,19 +4070,20 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: what a block works on -- */
 
-/* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */
+/* What a block works on. All fields but tid, warp, lane and poison are uniform over the block. Positions are
+   s32. */
 typedef struct ptxk__flash_work {
     ptx_val args, shared, tid, warp, lane, sequence, index, splits;
     ptxk__cluster cluster;
-    ptx_val chunks;                         /* blocks that share this sequence: what combines waits for */
-    ptx_val part, parts;                    /* ... and clusters of them: this one, how many */
+    ptx_val chunks;                         /* blocks of this sequence: the combining one waits for them */
+    ptx_val part, parts;                    /* this cluster's number in the sequence; their count */
     ptx_val kv_head, first_column, columns; /* the block's columns */
-    ptx_val length, first, begin, end; /* keys that are seen, first ... length - 1; the block's, from begin */
+    ptx_val length, first, begin, end; /* visible keys: first ... length - 1; this block's */
     ptx_val safe_lo, safe_hi;          /* keys that all queries see and that lie in the caches */
     ptx_val base[2], row_bytes;        /* K and V: row 0 of this head; from position to position, u64 */
     ptx_val table, pool_pages;         /* paged: this sequence's pages; base is that of the pools */
-    ptx_val fresh[2], owner;           /* rows to append, from this head's first; predicate: stores them */
-    ptx_var poison;                    /* 0, or NaN: what makes the output NaN */
+    ptx_val fresh[2], owner;           /* rows to append, of this head; predicate: this block stores them */
+    ptx_var poison;                    /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
 static int ptxk__flash_cache(int which) {
@@ -4086,7 +4091,7 @@ static int ptxk__flash_cache(int which) {
                  : (int)offsetof(ptxk_flash_decode_args, k_caches);
 }
 
-/* Where the caches are: the same description as kv_scatter's. */
+/* Loads the addresses of the caches, described as for kv_scatter. */
 static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w, ptx_val max_seq) {
     ptx_val head, row, here, p, wide;
     int which;
@@ -4119,8 +4124,8 @@ static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 }
 
-/* The block's place in its cluster, and that of this among those of the sequence. Behind the loop over keys
-   it is computed anew: registers are what that loop has fewest of. */
+/* Computes the block's rank in its cluster and the cluster's number in the sequence. After the loop over keys
+   this is computed again, to save registers in the loop. */
 static void ptxk__flash_place(ptx_kernel *k, ptxk__flash_work *w) {
     ptx_val size, live;
     w->part = w->index;
@@ -4146,7 +4151,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
-    if (f->mma) { /* so that the assembler sees that what comes of it is the same for all lanes */
+    if (f->mma) { /* lets ptxas see that values computed from it are uniform */
         w->warp = ptx_shfl_idx(k, w->warp, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
         w->warp = ptx_warp_uniform(k, ptx_as(w->warp, PTX_U32));
     }
@@ -4164,7 +4169,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
         here = ptx_rem(k, here, ptx_u32(f->tiles));
         w->first_column = ptx_mul(k, here, ptx_u32(f->tile));
-        if (f->tile * (f->tiles - 1) >= f->columns) { /* this variant's blocks take more than 8 */
+        if (f->tile * (f->tiles - 1) >= f->columns) { /* blocks of this variant take more than 8 columns */
             p = ptx_setp(k, PTX_GE, w->first_column, ptx_u32(f->columns));
             p = ptxk__cluster_leaves(k, &w->cluster, p);
             ptx_guard(k, p);
@@ -4185,13 +4190,13 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     if (f->page_size) {
         here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* some 2^31 keys less one page */
+        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys less one page */
         here = ptx_mul(k, here, ptx_u32(f->page_size));
         limit = ptx_min(k, limit, here);
     }
     bad = ptx_setp(k, PTX_GT, length, limit);
     length = ptx_selp(k, ptx_u32(0), length, bad);
-    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad); /* block 0 then writes NaN */
+    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad); /* block 0 writes NaN */
     w->poison = ptx_var_new(k, here);
     first = begin = ptx_u32(0);
     keys = length;
@@ -4214,7 +4219,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     p = ptxk__cluster_leaves(k, &w->cluster, p);
     ptx_guard(k, p);
     ptx_ret(k);
-    ptxk__cluster_arrive(k, &w->cluster); /* begun: others may write to its shared memory */
+    ptxk__cluster_arrive(k, &w->cluster); /* this block has begun: others may write to its shared memory */
     ptxk__flash_place(k, w);
     i = ptx_mul(k, w->index, chunk);
     here = ptx_sub(k, keys, i);
@@ -4247,7 +4252,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 }
 
-/* The row of q and out, u64, of a column; and its query and head. */
+/* The row number in q and out, u64, of a column; also its query and head. */
 static ptx_val ptxk__flash_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
                                ptx_val *query, ptx_val *head) {
     ptx_val row, wide;
@@ -4264,7 +4269,7 @@ static ptx_val ptxk__flash_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     return ptx_mad_wide(k, row, ptx_u32(f->heads), wide);
 }
 
-/* Whether a column sees the key at a position. */
+/* Whether the query of a column sees the key at a position. */
 static ptx_val ptxk__flash_sees(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                 ptx_val column, ptx_val position) {
     ptx_val limit = w->length, p, low;
@@ -4280,8 +4285,8 @@ static ptx_val ptxk__flash_sees(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     return ptx_and(k, p, low);
 }
 
-/* The byte offset, u64, from base, of the key at a position, where `there` holds; it becomes false, and the
-   output NaN, where the block table has no page of the pool for it. */
+/* The byte offset from base, u64, of the key at a position, where `there` holds. Where the block table has no
+   page of the pool for it, sets `there` to false and poisons the output with NaN. */
 static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                ptx_val position, ptx_val *there) {
     ptx_val at, page, fits, wide;
@@ -4305,7 +4310,7 @@ static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     return ptx_mul(k, wide, ptx_u64(f->row_bytes));
 }
 
-/* Whether a position is one of those to append. */
+/* Whether the row at a position is a new one, to be appended. */
 static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptx_val position) {
     ptx_val new_first = ptx_sub(k, w->length, ptx_s32(f->queries)), p, q;
@@ -4314,7 +4319,7 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* 16 bytes of a row to append, converted as they are stored. */
+/* Loads 16 bytes of a new row, converted to the cache's type. */
 static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
                               ptx_val position, ptx_val vec, ptx_val words[4]) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
@@ -4323,7 +4328,7 @@ static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     t = ptx_add(k, t, ptx_s32(f->queries));
     at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (f->fresh_type == f->type) { /* as it is, NaN payloads and all */
+    if (f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
@@ -4333,8 +4338,8 @@ static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptxk_narrow(k, f->type, f->per_vec, x, words);
 }
 
-/* Elements of q in 16 bytes; and vector `vec` of them, of a column of the block, as f32, 0 where not p. A
-   warp asks for what lies side by side, so that no sector is read twice. */
+/* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
+   reads consecutive vectors, so that no sector is read twice. */
 static uint32_t ptxk__flash_q_per(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
 
 static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
@@ -4349,7 +4354,8 @@ static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash
     ptxk_widen(k, f->q_type, words, x);
 }
 
-/* The scores, 2 s / cap in base 2, capped: cap tanh(s / cap) = cap - 2 cap / (1 + e^(2 s / cap)). */
+/* Applies the soft cap to scores given as 2 s / cap in base 2: cap tanh(s / cap) = cap - 2 cap / (1 + e^(2 s
+   / cap)). */
 static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x) {
     x = ptx_ex2(k, x);
     x = ptx_add(k, x, ptx_f32(1));
@@ -4361,7 +4367,8 @@ static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x
 
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
 
-/* Behind the warps' states those of the block, for its cluster, and the flag of ptxk__last_block. */
+/* Shared memory after the warps' states: the block's states, for its cluster, and the flag of
+   ptxk__last_block. */
 static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
     return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
 }
@@ -4370,7 +4377,7 @@ static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_b
 
 static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
 
-/* Where the partial result (part, this sequence, column of the block) lies. */
+/* The address of the partial result (part, this sequence, column of the block). */
 static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   ptx_val part, ptx_val column) {
     ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, wide, workspace;
@@ -4388,7 +4395,7 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
     return ptx_ptr_add(k, workspace, row, f->record);
 }
 
-/* 4 elements of the output of a column of the block, from its state. */
+/* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
                                ptx_val vec, const ptx_val sum[4], ptx_val top, ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
@@ -4408,7 +4415,7 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
         lse = ptx_add(k, top, lse);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* there were scores of +inf */
+        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
@@ -4425,7 +4432,7 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_end(k);
 }
 
-/* n parts of a column, each a state (reference, total) and 4 of its sums, as one. */
+/* Merges n parts of a column, each a state (reference, total) and 4 of its sums. */
 static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
                               ptx_val all[2], ptx_val joined[4]) {
     ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
@@ -4439,7 +4446,7 @@ static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx
     for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
 }
 
-/* A part. there: NULL, or the predicate without which it has no weight. */
+/* Loads a part. there: NULL, or a predicate; where it does not hold the part has no weight. */
 static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
                              ptx_val state[2], ptx_val value[4]) {
     if (!there) {
@@ -4452,7 +4459,7 @@ static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_
     state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
 }
 
-/* The last block of a sequence and its columns: the partial results, PTXK__JOIN in flight. */
+/* Run by the last block of a sequence and its columns: merges the partial results, PTXK__JOIN in flight. */
 static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
     ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
@@ -4467,7 +4474,7 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     at = ptx_var_new(k, here);
     stride = ptx_sreg(k, PTX_NCTAID_Y);
     stride =
-        ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* records, then bytes, to the next */
+        ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* in records, then bytes */
     stride = ptx_mul(k, stride, ptx_u64(f->record));
     s = ptxk__softmax_new(k);
     for (e = 0; e < 4; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
@@ -4499,8 +4506,8 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     ptx_end(k);
 }
 
-/* 4 elements of what the cluster has made of its chunks: of the output, where these are all there are, else
-   of a partial result. */
+/* Writes 4 elements of the cluster's result: to the output if the cluster has the whole sequence, else to a
+   partial result. */
 static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
                               ptx_val vec, const ptx_val all[2], const ptx_val joined[4]) {
     ptx_val p, here;
@@ -4517,13 +4524,14 @@ static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptx_end(k);
 }
 
-/* The blocks' results, in the shared memory of each: 32 times 4 elements are the piece of one warp. */
+/* Merges the results of the cluster's blocks, each in its block's shared memory. A warp takes pieces of 32
+   times 4 elements. */
 static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
     ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
         state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
     last = ptx_sub(k, w->cluster.live, ptx_u32(1));
-    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, whoever adds them up */
+    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, in whichever block */
         there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
         peer[u] = ptx_mapa(k, w->shared, there);
         if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
@@ -4550,8 +4558,8 @@ static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     ptx_end(k);
 }
 
-/* 4 elements of a column from the block's warps, whose states, [warp][column], lie at state_at in shared
-   memory, their sums, [warp][column][pitch], before them. */
+/* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at state_at in
+   shared memory; their sums, [warp][column][pitch], before them. */
 static void ptxk__flash_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
                               ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
     ptx_val here, row, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
@@ -4565,11 +4573,11 @@ static void ptxk__flash_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptxk__flash_merge(k, PTXK__WARPS, state, words, all, joined);
 }
 
-/* For the others of its cluster the block puts what it has made where its first warp's sums were. */
+/* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, PTXK__THREADS), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* those of no column, too: to nobody's harm, and nobody reads them */
+    for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
         i = ptx_add(k, w->tid, ptx_u32(j * PTXK__THREADS));
         if (f->tile * head_vecs % PTXK__THREADS) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
         column[j] = ptx_div(k, i, ptx_u32(head_vecs));
@@ -4593,9 +4601,9 @@ static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     }
 }
 
-/* Behind the warps' writes of their parts: a block by itself leaves what it makes of them; of several in a
-   cluster each offers it, and they share out the rest. Where that is not the whole sequence, its last block
-   combines what all have left. */
+/* Combines the warps' parts, after they are written. A block without a cluster writes its result. Blocks of a
+   cluster share their results and divide the merging. Where that is not the whole sequence, its last block
+   combines the partial results. */
 static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
     ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
@@ -4623,7 +4631,7 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
         ptxk__flash_cluster(k, f, w);
         ptx_end(k);
     }
-    ptxk__cluster_arrive(k, &w->cluster); /* has read what others have */
+    ptxk__cluster_arrive(k, &w->cluster); /* this block has read the others' results */
     p = ptx_setp(k, PTX_GT, w->chunks, w->cluster.live);
     ptx_if(k, p);
     {
@@ -4638,22 +4646,22 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
         ptx_end(k);
     }
     ptx_end(k);
-    ptxk__cluster_wait(k, &w->cluster); /* others have read what it has */
+    ptxk__cluster_wait(k, &w->cluster); /* the others have read this block's results */
     ptx_ret(k);
 }
 
 /* -- flash_decode: scalar -- */
 
-/* For f32 caches, and for sm_75. Lanes share a row; a lane has its part of q and of the sums of all columns
-   in registers: the loop has no shared memory in it. At both ends of a block lanes have 32 bytes each of q
-   and of sums, 16 of every 32 in one access, which takes two passes for one. */
+/* The scalar variant, for f32 caches and for sm_75. Lanes share a row. Each has its part of q and of the sums
+   of all columns in registers: the loop does not use shared memory. At both ends of a block a lane accesses
+   32 bytes of q and of sums, 16 bytes of each 32 at a time, which takes two passes instead of one. */
 typedef struct ptxk__flash_state {
     ptx_val q[PTXK__TILE][PTXK__ROW];
     ptx_var sum[PTXK__TILE][PTXK__ROW];
     ptxk__softmax soft[PTXK__TILE];
-    ptx_val part, group; /* this lane's vector of a row; its row of those that the warp reads at once */
-    ptx_val has[2];      /* vector i of a row exists for this lane; only for i where it does not for all */
-    ptx_val next_rows;   /* u64: bytes to the rows read next */
+    ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
+    ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
+    ptx_val next_rows;   /* u64: bytes to the next rows */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
@@ -4661,7 +4669,7 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* A row to append, instead of what the cache holds: `words` become variables that both ways set. */
+/* Takes a new row in place of the cache's: `words` become variables that both paths set. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
                                      ptx_val stored, ptx_val words[4]) {
@@ -4680,7 +4688,7 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) words[e] = ptx_get(k, kept[e]);
 }
 
-/* The vectors of `unroll` keys that this lane reads. edge: some may not exist, or be to append. */
+/* Loads this lane's vectors of `unroll` keys. edge: some may be absent, or new rows. */
 static void ptxk__flash_read(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4]) {
     ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored;
@@ -4737,15 +4745,15 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
-/* 2^(x - most), and 2^-32 of that where V may be so large that sums of it would pass the range of f32. */
+/* The weight 2^(x - most), times 2^-32 where V may be so large that its sum overflows f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
-    ptx_val difference = ptx_sub(k, x, most); /* first: beside large scores 32 is nothing */
+    ptx_val difference = ptx_sub(k, x, most); /* subtract first: beside large scores 32 is lost */
     if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
     return ptx_ex2(k, difference);
 }
 
-/* One step of a warp: `unroll` keys for each group of lanes. The new maximum, the old sums scaled to it, the
-   weights. */
+/* One step of a warp, `unroll` keys for each group of lanes: finds the new maximum, rescales the sums, adds
+   the weighted values. */
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
@@ -4798,7 +4806,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
 }
 
-/* q * scale: global memory once for the cluster, then shared memory, then registers. */
+/* Loads q * scale: from global memory once for the cluster, through shared memory, to registers. */
 static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  ptxk__flash_state *s) {
     uint32_t per = ptxk__flash_q_per(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass, h, e,
@@ -4839,7 +4847,7 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
     }
 }
 
-/* The groups of lanes of a warp become one; then the warp's sums and states go to shared memory. */
+/* Merges the groups of lanes of each warp, and stores the warp's sums and states in shared memory. */
 static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_state *s) {
     uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_at(f);
@@ -4858,7 +4866,7 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
             sum[h][e] = ptxk_warp_reduce(k, PTX_ADD, sum[h][e], f->lanes, 32);
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* q has been read by all */
+    ptx_bar_sync(k, ptx_imm(0)); /* all warps have read q */
     p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->lanes));
     ptx_if(k, p);
     {
@@ -4957,32 +4965,32 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
 
 /* -- flash_decode: tensor cores -- */
 
-/* Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
-   columns, so K and V are read once for all columns, and what belongs to a column, its maximum and its sums,
-   is in the same lanes. A warp has its own keys and its own ring in shared memory, and meets the others only
-   at the end. One step is 16 kt keys; an item of the ring is a slab of their K or their V. */
+/* The tensor core variant. The columns are the N of an mma, 8: scores are K q^T, 16 keys by 8 columns; sums
+   are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
+   sums stay in the same lanes. Each warp has its own keys and its own ring in shared memory; warps meet only
+   at the end. A step is 16 kt keys; a ring item is a slab of their K or their V. */
 typedef struct ptxk__flash_mma_state {
     ptxk__tile tile;
     ptx_val q[3][4][PTXK__SLAB / 8][2];  /* terms, column tiles, 16-element steps */
     ptx_var sum[PTXK__SLAB / 8][4][4];   /* 16-dimension steps, column tiles, the accumulator's registers */
-    ptxk__softmax soft[4][2];            /* most: the maximum less bias, or up to slack less */
-    ptx_var limit[4][2];                 /* no score above: no need to look at the maximum */
-    ptx_val factor[4][2], inverse[4][2]; /* scores as the product gives them, times factor, are in base 2 */
-    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at 0 */
-    ptx_val to, chunk, row;              /* ... for copies, and what of a pass it copies */
+    ptxk__softmax soft[4][2];            /* most: the maximum less bias, or at most slack below that */
+    ptx_var limit[4][2];                 /* while no score exceeds this, the maximum need not change */
+    ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2 */
+    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at offset 0 */
+    ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
     ptx_val pass_bytes;                  /* u64: from pass to pass */
     uint32_t passes;                     /* of an item */
     uint32_t item;                       /* bytes */
-    ptx_val ring, stop;    /* this warp's first item; keys from here on are not copied blindly */
-    ptx_val tile_bytes;    /* u64: from one of the warp's steps to the next */
+    ptx_val ring, stop;    /* this warp's first item; keys from `stop` on need the edge path */
+    ptx_val tile_bytes;    /* u64: bytes from one of the warp's steps to the next */
     ptx_var from[2], page; /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole;         /* kind where a step's rows are all in the caches, seen by all columns; else 0 */
+    ptx_var whole;         /* kind, where a step's rows lie in the caches, seen by all; else 0 */
     ptx_val kind;          /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
 static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
 
-/* 16-byte chunks of slab s that a row has; 16-element steps of it. */
+/* 16-byte chunks of slab s in a row; below, its 16-element steps. */
 static uint32_t ptxk__flash_slab(const ptxk__flash *f, uint32_t s) {
     uint32_t rest = f->row_vecs - s * f->chunks;
     return rest < f->chunks ? rest : f->chunks;
@@ -4992,11 +5000,11 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
     return (ptxk__flash_slab(f, s) + 1) / 2;
 }
 
-/* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
-   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
-   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
-   at most 2^3: as much more of the range below. */
+/* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
+   column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
+   256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
+   is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
+   2^12, at most 2^3, which extends the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
@@ -5010,7 +5018,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
-    for (n = 0; n < turns; n++) { /* a warp has a column, a lane 16 bytes of q and those 512 further on */
+    for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
         p = ptxk__cluster_share(k, &w->cluster, column[n], p);
@@ -5042,12 +5050,12 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             here = ptx_abs(k, x[n][e]);
             here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
             p = ptx_and(k, p, here);
-            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* only 0 becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
             ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
-            for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
+            for (e = 0; e < count; e++) { /* an infinite or NaN element has no rest */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
                 up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
                 if (f->type == PTX_F16) up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__REST));
@@ -5075,7 +5083,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, PTXK__RING - 1); /* none of those under way is for here */
+    ptx_cp_async_wait(k, PTXK__RING - 1); /* the copies in flight do not write here */
     for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
@@ -5113,19 +5121,19 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             }
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
+    ptx_bar_sync(k, ptx_imm(0)); /* the ring may overwrite it from here on */
 }
 
-/* The layouts with code of their own, in which places of rows are numbers in the code: heads first, rows
-   first, of pages the one that the description says; 0: any other. */
+/* Layouts with specialised code, in which row addresses are constants: heads first, rows first, and for pages
+   the described one; kind 0: any other layout. */
 #define PTXK__KINDS 3u
 static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
     if (f->flags & PTXK_FLASH_PAGE_ROWS) return f->kv_heads * f->row_bytes;
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
-/* Where the warp's step at `position` begins, in K and in V, for this lane's first chunk; and whether all of
-   its rows are in the caches and seen by all columns. */
+/* Locates the warp's step at `position` in K and V, for this lane's first chunk, and decides whether all of
+   its rows lie in the caches and are seen by all columns. */
 static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                const ptxk__flash_mma_state *s, ptx_val position) {
     ptx_val at, page, next, p, q, wide;
@@ -5143,7 +5151,7 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
             ptx_set(k, s->from[which], at);
         }
     } else {
-        page = ptx_get(k, s->page); /* read one step ago; that of the next step is read now */
+        page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
         q = ptx_setp(k, PTX_LT, page, w->pool_pages);
         p = ptx_and(k, p, q);
         next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
@@ -5168,7 +5176,7 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_set(k, s->whole, at);
 }
 
-/* Whether this lane has one of the first `chunks` chunks of a row of a pass. */
+/* Whether this lane copies one of the first `chunks` chunks of a row in a pass. */
 static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
     ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
     if (s->tile.pass * s->tile.wide == 32) return p;
@@ -5176,7 +5184,7 @@ static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, u
     return ptx_and(k, p, q);
 }
 
-/* An item's rows one by one: zeros for those that are not there, those to append from their source. */
+/* Copies an item row by row: zeros for absent rows, new rows from their source. */
 static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                                   ptx_val slot) {
@@ -5216,13 +5224,13 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* An item whose rows are all there, row_bytes apart; 0: as the arguments say. */
+/* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
 static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                    int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
     uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
     int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
     ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
+    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* pads with zeros */
     if (!all) some = ptxk__flash_busy(k, s, copied);
     for (i = 0; i < s->passes; i++) {
         ptx_val row = ptxk__tile_row(k, &s->tile, to, i * s->tile.pass), at;
@@ -5237,7 +5245,7 @@ static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
-/* Sends for an item: slab `slab` of K or V of the step at `position`. A group in any case. */
+/* Issues the copies of an item: slab `slab` of K or V of the step at `position`. Always commits a group. */
 static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                              ptx_val slot) {
@@ -5257,8 +5265,8 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     ptx_cp_async_commit(k);
 }
 
-/* Scores of a step, kt 16-key tiles by nt 8-column tiles, from slab `slab` of K, added to those before. Two
-   sums: q's first term, and the others, which are small. */
+/* Adds the scores of slab `slab` of K for a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of
+   q's first term, and of the others, which are small. */
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
@@ -5276,7 +5284,7 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     }
 }
 
-/* A score of which q's first term gave `first`: where that is infinite, the other terms made it NaN. */
+/* Repairs a score whose first term gave `first`: where that is infinite, the other terms made the sum NaN. */
 static ptx_val ptxk__flash_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val first, ptx_val x) {
     ptx_val p = ptx_abs(k, first), q;
     p = ptx_setp(k, PTX_EQ, p, ptx_f32(INFINITY));
@@ -5286,9 +5294,9 @@ static ptx_val ptxk__flash_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val
     return ptx_selp(k, first, x, p);
 }
 
-/* From scores to what is to be 2's exponent in the weights. Mostly: score * factor - reference. Where a score
-   is so much above the reference that weights would leave their range, and where one is NaN or +inf, all of
-   the warp look for the maximum, and the sums are scaled to it. */
+/* Turns scores into the exponents of the weights, base 2: usually score * factor - reference. Where a score
+   exceeds the reference so far that weights would leave their range, or is NaN or +inf, the whole warp finds
+   the maximum and rescales the sums. */
 static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                 ptx_val score[4][4][2][4], ptx_var x[4][4][4]) {
     uint32_t mt, n, j, h, e, capped = f->cap > 0;
@@ -5343,7 +5351,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
-            if (!capped) { /* the short way rounds score * factor once less, which must be small beside 1 */
+            if (!capped) { /* the fast path rounds score * factor once less; that must be small beside 1 */
                 q = ptx_abs(k, most);
                 q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
                 limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
@@ -5352,7 +5360,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             for (mt = 0; mt < f->kt; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
-                    if (f->type != PTX_F16) /* where the bias is nothing beside the scores */
+                    if (f->type != PTX_F16) /* where scores are so large that the bias is lost */
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
@@ -5367,7 +5375,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     ptx_end(k);
 }
 
-/* Keys that a column does not see have scores of -inf. */
+/* Sets the scores of keys that a column does not see to -inf. */
 static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val position,
                              ptx_var x[4][4][4]) {
     uint32_t mt, n, e;
@@ -5390,8 +5398,8 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* Weights as the second operand of a product, keys by columns: from the accumulators' layout by a
-   transposition of each 8 by 8, as a sum of two numbers of the cache's type. */
+/* Packs weights as B operand, keys by columns: transposes each 8 by 8 of the accumulator layout and splits
+   each weight into a sum of two numbers of the cache's type. */
 static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                              ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
@@ -5420,7 +5428,7 @@ static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* Slab `slab` of V, transposed as it is read, times the weights. */
+/* Adds slab `slab` of V, transposed by ldmatrix, times the weights. */
 static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                              uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
@@ -5441,7 +5449,7 @@ static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* The warp's sums and states to shared memory, for ptxk__flash_join. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_join. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
@@ -5456,7 +5464,7 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
         }
     }
     ptx_cp_async_wait_all(k);    /* only empty groups remain */
-    ptx_bar_sync(k, ptx_imm(0)); /* nobody reads his ring any more */
+    ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with their rings */
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
@@ -5485,7 +5493,7 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* The slot of the ring behind one. */
+/* The next slot of the ring. */
 static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state *s, ptx_val slot) {
     ptx_val next = ptx_ptr_add(k, slot, ptx_u32(s->item * PTXK__WARPS), 1), end, p;
     end = ptx_ptr_add(k, s->ring, ptx_u32(PTXK__RING * s->item * PTXK__WARPS), 1);
@@ -5493,8 +5501,8 @@ static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state 
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* A step: 16 kt keys. The items of its K come, then those of its V; as each is read, the one two behind is
-   sent for, into the place of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. When an item is read, the copy of the item two
+   ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
@@ -5512,12 +5520,12 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
         uint32_t ahead = i + PTXK__RING - 1;
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the item before */
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
         if (ahead == items) ptxk__flash_locate(k, f, w, s, next);
         ptxk__flash_copy(k, f, w, s, ahead % items >= f->slabs, ahead % f->slabs,
                          ahead < items ? position : next, to);
         ptx_cp_async_wait(k, PTXK__RING - 1);
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item are there */
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
         if (i < f->slabs) ptxk__flash_scores(k, f, s, i, slot, score);
         if (i + 1 == f->slabs) {
             for (mt = 0; mt < f->kt; mt++)
@@ -5603,7 +5611,7 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
         at = ptx_mul(k, at, w.row_bytes);
         here = ptx_mul_wide(k, s.chunk, ptx_u32(16));
         at = ptx_add(k, at, here);
-        at = ptx_sub(k, at, s.tile_bytes); /* which locating the first step adds */
+        at = ptx_sub(k, at, s.tile_bytes); /* because locating the first step adds it */
         for (e = 0; e < 2; e++) {
             here = ptx_ptr_add(k, w.base[e], at, 1);
             s.from[e] = ptx_var_new(k, here);
@@ -5684,12 +5692,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 #define PTXK__SCATTER_THREADS 256u
 
-/* All that follows from a kv_scatter description. */
+/* Everything that a kv_scatter description determines. */
 typedef struct ptxk__scatter {
     ptx_type source, cache;
     uint32_t kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
-    uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
+    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow */
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
@@ -5804,8 +5812,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                              UINT64_MAX, why);
 }
 
-/* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
-   false where the position has no page. */
+/* The byte offset, u64, of row (head, position) in the cache of a sequence, and the cache's base. Sets
+   `there` to false where the position has no page. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
                                  ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
@@ -5907,7 +5915,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
         } else if (f.n * f.source_bytes < 4) {
             x[0] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(row, 0), PTX_NC));
             ptx_st(k, PTX_B16, ptx_at(caches, 0), x[0]);
-        } else { /* as they are, NaN payloads and all */
+        } else { /* bit for bit, including NaN payloads */
             ptxk_load_f32(k, PTX_F32, f.n * f.source_bytes / 4, ptx_with(ptx_at(row, 0), PTX_NC), x);
             ptxk_store_f32(k, PTX_F32, f.n * f.source_bytes / 4, ptx_at(caches, 0), x);
         }
@@ -5921,9 +5929,9 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
 /* -- flash_prefill: limits, plan, arguments -- */
 
-/* All that follows from a flash_prefill description. A block has `rows` queries of one head, a warp 16 * m of
-   them; it goes through the keys in tiles. */
-#define PTXK__PREFILL_SHARED 65536u /* what one block may have everywhere, two of them on most */
+/* Everything that a flash_prefill description determines. A block has `rows` queries of one head, a warp 16 *
+   m of them; it runs through the keys in tiles. */
+#define PTXK__PREFILL_SHARED 65536u /* shared bytes that every device gives one block, most of them two */
 #define PTXK__PREFILL_LEN 0x40000000u
 
 typedef struct ptxk__prefill {
@@ -5935,12 +5943,11 @@ typedef struct ptxk__prefill {
     uint32_t pairs;                  /* steps along d in q . k */
     uint32_t hold;                   /* q stays in registers */
     ptxk__tile q, kv;
-    int negative;                    /* the scale is */
-    int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
-    float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
-    float outer;                     /* ... and what they are then multiplied by, in base 2 */
-    float most;                      /* scores from there on count as infinite: a power of two, so that most *
-                                        outer is exact and finite */
+    int negative;                    /* the scale is negative */
+    int plain;                       /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
+    float inner;                     /* factor of scores before 2^x in tanh; 0: no cap */
+    float outer;                     /* factor of scores after that, in base 2 */
+    float most;                      /* scores that count as infinite: a power of two, most * outer is exact */
     float lift;                      /* the largest weight is 2^lift */
 } ptxk__prefill;
 
@@ -5948,21 +5955,22 @@ static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
 }
 
-/* registers: what sums and scores may take of a thread's. */
+/* Whether a shape fits. registers: limit for a thread's sums and scores. */
 static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, uint32_t registers) {
-    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* words of tf32 are read one by one across rows */
+    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* tf32 words of v are read singly, across rows */
     f->rows = rows;
     f->keys = keys;
     f->warps = rows >= 64 ? 4 : rows / 16;
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
-    if (f->plain && keys > 16) return 0; /* their code is long enough */
+    if (f->plain && keys > 16) return 0; /* bounds the length of the code */
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
 }
 
-/* target: 0 for a plan, which is that of all. What the code chooses by it needs no more shared memory. */
+/* Chooses the shape. target: 0 for a plan, which serves every target; code for a target needs no more shared
+   memory than the plan says. */
 static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target target, ptxk__prefill *f,
                                    ptxk_message *why) {
     static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
@@ -6013,7 +6021,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->window = d->window;
     f->precision = d->precision;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
-    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory: where the sums fit, to d 128 */
+    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
@@ -6025,7 +6033,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
     f->negative = scale < 0;
     if (f->negative) scale = -scale;
-    outer = scale * 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
+    outer = scale * 1.44269504088896340736; /* log2 e: the hardware has ex2 */
     f->inner = 0;
     if (d->soft_cap > 0) {
         outer = (double)d->soft_cap * 1.44269504088896340736;
@@ -6064,7 +6072,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
-    l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
+    l->grid[0] = (uint32_t)blocks; /* adjacent heads of a group read the same K and V */
     l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
@@ -6096,7 +6104,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
     args->lse_batch_stride = rows * desc->heads;
 }
 
-/* Rows of a tensor of a prefill: strides are those of batch, rows, heads. */
+/* The span of a tensor: strides of batch, rows, heads. */
 static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
                                    uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
                                    const uint64_t stride[3]) {
@@ -6107,9 +6115,9 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
     return s;
 }
 
-/* With cumulative lengths the arguments do not say how many rows there are: q_len is only a bound on those of
-   a sequence. Where heads lie outside rows, there are no more than a head has room for. Of this many the
-   places are to differ; one of them, which is there, is to keep out of the other tensors. */
+/* Checks spans with cumulative lengths, where the arguments do not give the number of rows: q_len only bounds
+   those of one sequence. Where heads lie outside rows, a head has room for a limited number. So many rows
+   must have distinct addresses; one row, which must exist, must not overlap the other tensors. */
 static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
     ptx_code code;
     if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
@@ -6187,22 +6195,23 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
 #define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
 #define PTXK__PREFILL_COLUMNS 32u /* most tiles of 8 columns of out */
 
-/* What a thread keeps, of rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and the scores of
-   columns 2 t and 2 t + 1 of each tile of 8, and of each row maximum and this thread's part of the total. */
+/* The state of a thread, for rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and scores of
+   columns 2 t and 2 t + 1 of each tile of 8, and for each row the maximum and this thread's part of the
+   total. */
 typedef struct ptxk__prefill_state {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_COLUMNS][4], most[PTXK__PREFILL_M][2],
         total[PTXK__PREFILL_M][2];
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
-    ptx_val q, k, v, k_next, v_next;     /* readers; next: of every other row, where lanes read two */
+    ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_var k_at, v_at; /* what this thread copies next */
+    ptx_var k_at, v_at; /* source of this thread's next copy */
     ptx_var at;         /* s32: the first key of the tile */
-    ptx_val end;        /* s32: of the keys that any query of the block sees */
+    ptx_val end;        /* s32: end of the keys that any query of the block sees */
 } ptxk__prefill_state;
 
-/* A row's place in one of the four tensors, and the elements from row to row, which are fewer than 2^32. */
+/* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
 static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
                                   ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
                                   ptx_val *row_stride) {
@@ -6221,8 +6230,8 @@ static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, si
     return ptx_ptr_add(k, at, offset, bytes);
 }
 
-/* The rows of a sequence: where they begin (u64; 0 where lengths are not cumulative) and how many (u32).
-   ragged: whether they are. */
+/* The rows of a sequence: the first (u64; 0 where lengths are not cumulative) and their number (u32). ragged:
+   lengths are cumulative. */
 static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
                                   ptx_val most, ptx_val *ragged, ptx_val *count) {
     ptx_val array = ptxk__arg_ptr(k, args, cumulative), at, begin, end;
@@ -6236,9 +6245,9 @@ static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative
     return ptx_cvt(k, PTX_U64, begin);
 }
 
-/* Fragments as their products need them. f32 as tf32, of which mma sees the upper 19 bits: rounded to them
-   (FAST), or with the rest, 2^-10 of the whole, beside it (EXACT). Infinite values have no rest, and are not
-   multiplied by that of others, which may be 0. */
+/* Fragments for products. f32 runs on tf32, of which mma uses the upper 19 bits: rounded to them (FAST), or
+   as a sum of two with the rest, 2^-10 of the value (EXACT). An infinite value has no rest, and is not
+   multiplied by the rest of another, which may be 0. */
 typedef struct ptxk__prefill_part {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__prefill_part;
@@ -6271,7 +6280,7 @@ static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val
     ptxk__tile_mma(k, f->type, d, a->x, b->x + at);
 }
 
-/* score = q k of the tile. */
+/* Computes the scores q k of the tile. */
 static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val zero = ptx_mov(k, ptx_f32(0)), words[4];
     ptxk__prefill_part a[PTXK__PREFILL_M], b;
@@ -6371,7 +6380,8 @@ static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, pt
     }
 }
 
-/* Readers: q at row g of the warp's, k at rows 2 t and 2 t + 1, v at this lane's columns of the first 8. */
+/* Reader addresses: q at row g of the warp, k at rows 2 t and 2 t + 1, v at this lane's columns of the first
+   8. */
 static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                         ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
@@ -6385,7 +6395,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
-    half = ptx_and(k, t, ptx_u32(2)); /* chunk and word change places where the row's turn is odd */
+    half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
     x = ptx_sub(k, ptx_u32(2), half);
     x = ptx_sub(k, x, half);
     s->v_next = ptx_ptr_add(k, s->v, ptx_as(x, PTX_S32), 8);
@@ -6393,7 +6403,8 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
 
 /* -- flash_prefill: a block's queries and keys, masks, softmax, sums -- */
 
-/* tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at infinities; and the sign of the scale. */
+/* Applies the soft cap and the sign of the scale: tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at
+   infinities. */
 static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     uint32_t i, n, e;
     ptx_val x;
@@ -6417,15 +6428,15 @@ static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     }
 }
 
-/* Whose rows a block has: heads beside each other; of each sequence the last rows, which see the most keys,
-   first. Computed where it is needed, not kept: registers are what this kernel lacks. */
+/* The rows of a block. Adjacent blocks have adjacent heads; of each sequence the last rows, which see the
+   most keys, come first. Computed where needed, not kept, to save registers. */
 typedef struct ptxk__prefill_place {
     ptx_val head, sequence, ragged;
     ptx_val row;    /* u64: of the first query in the tensors */
     ptx_val query;  /* u32: ... in its sequence */
     ptx_val rows;   /* u32: how many; 0: none */
     ptx_val q_len;  /* u32 */
-    ptx_val kv_len; /* s32; -1 where it is longer than it may be */
+    ptx_val kv_len; /* s32; -1 where it exceeds the limit */
 } ptxk__prefill_place;
 
 static void ptxk__prefill_find(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptxk__prefill_place *q) {
@@ -6436,7 +6447,7 @@ static void ptxk__prefill_find(ptx_kernel *k, const ptxk__prefill *f, ptx_val ar
     most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
     q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, most,
                                 &q->ragged, &q->q_len);
-    p = ptx_setp(k, PTX_GT, q->q_len, most); /* no such rows: nothing is written */
+    p = ptx_setp(k, PTX_GT, q->q_len, most); /* too many rows: nothing is written */
     q->q_len = ptx_selp(k, ptx_u32(0), q->q_len, p);
     x = ptx_add(k, q->q_len, ptx_u32(f->rows - 1));
     x = ptx_div(k, x, ptx_u32(f->rows));
@@ -6461,13 +6472,14 @@ static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, ptx_val args, ptx_val sequenc
     return ptx_as(count, PTX_S32);
 }
 
-/* The position of the block's first query among the keys. */
+/* The position among the keys of the block's first query. */
 static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_place *q) {
     ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
     return ptx_add(k, first, ptx_as(q->query, PTX_S32));
 }
 
-/* The keys that the block sees: from the result to s->end; safe[0] to safe[1]: that all its queries see. */
+/* The range of keys that the block sees: from the result to s->end; all its queries see safe[0] ... safe[1] -
+   1. */
 static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_place *q,
                                    ptxk__prefill_state *s, ptx_val safe[2]) {
     ptx_val first, last, at = ptx_s32(0), x;
@@ -6491,7 +6503,7 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
     return at;
 }
 
-/* For the mask, before there are scores, which need the registers: the position of this thread's first row,
+/* Computes what the mask needs, before scores take the registers: the position of this thread's first row,
    and the number of keys (s32). */
 static void ptxk__prefill_look(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val *first,
                                ptx_val *kv_len) {
@@ -6509,8 +6521,8 @@ static void ptxk__prefill_look(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
-/* -inf for what a query does not see: at the end of the keys, on the diagonal, at the edges of the window.
-   at: the tile's first key. */
+/* Sets the scores of keys that a query does not see to -inf: past the end of the keys, beyond the diagonal,
+   outside the window. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
     ptx_val up, low, p, x, row;
@@ -6549,8 +6561,8 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     }
 }
 
-/* Scores become weights 2^(outer (score - maximum) + lift), the sums so far are scaled to the new maximum.
-   Infinite scores share the weight, for all become the largest number. */
+/* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
+   Infinite scores share the weight equally, because all become the largest number. */
 static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val old, most, shrink[2], x, total;
     uint32_t i, h, n, e;
@@ -6576,8 +6588,8 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* first: 0 for the largest */
-                    if (old_chip) { /* a fused one takes one constant from a register, which there is not */
+                    *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
+                    if (old_chip) { /* fma would need one of the constants in a register */
                         *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
@@ -6609,7 +6621,7 @@ static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefi
     for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
 }
 
-/* sum += weights v. 16-bit types: the weights of 16 keys lie as A wants them. */
+/* Adds weights times v. 16-bit types: the weights of 16 keys already lie as operand A. */
 static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_part a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
@@ -6631,8 +6643,8 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* The same for tf32. A's columns t and t + 4 are the keys 2 t and 2 t + 1 of 8, whose weights this thread
-   has; so B's rows are. Words do not come transposed: each lane reads its own two. */
+/* The same for tf32. Columns t and t + 4 of A are the keys 2 t and 2 t + 1 of 8, whose weights this thread
+   has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
 static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_part a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
@@ -6654,8 +6666,8 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
-/* Sends for this thread's part of the tile at *next, the first of whose keys is `first`, and moves on. v:
-   whether it is of v. */
+/* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
+   of v. */
 static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                 ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
@@ -6664,7 +6676,7 @@ static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
     to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
-    stride = ptxk__arg_u32(k, s->args, /* again and again: registers are what this kernel lacks */
+    stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
@@ -6673,8 +6685,8 @@ static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     ptx_set(k, next, from);
 }
 
-/* The tile of keys at s->at, whose k is on its way: v comes while q k is computed, the next keys while their
-   weights are. edge: not all queries see all of them. */
+/* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
+   while the weights are. edge: some queries do not see all of the keys. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
@@ -6700,7 +6712,7 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptxk__tile_wait(k);
 }
 
-/* The finished rows, by way of the shared memory that held the warp's own queries, to 16-byte stores. */
+/* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
 static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                 ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
     uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
@@ -6729,7 +6741,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
             ptx_val at = ptxk__tile_turn(k, &t, to, pair);
-            if (per == 1 && n & 1) { /* the pair's other chunk */
+            if (per == 1 && n & 1) { /* the other chunk of the pair */
                 at = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(16));
                 at = ptx_ptr(ptx_as(at, PTX_U32), PTX_SHARED);
             }
@@ -6758,7 +6770,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* The quotients; and the logarithms of the sums. rows: s32, of the warp. */
+/* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
     ptx_val total, inverse, x, p, at, row, own;
@@ -6770,7 +6782,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 2^lift at least */
+            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
             for (n = 0; n < f->columns; n++) {
@@ -6802,7 +6814,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* Whether the tile is one that all queries see in full. */
+/* Whether all queries of the block see all keys of the tile. */
 static ptx_val ptxk__prefill_plain(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                    const ptx_val safe[2]) {
     ptx_val at = ptx_get(k, s->at), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
@@ -6814,7 +6826,7 @@ static ptx_val ptxk__prefill_plain(ptx_kernel *k, const ptxk__prefill *f, const 
     return p;
 }
 
-/* All tiles. */
+/* Runs through all tiles. */
 static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                const ptx_val safe[2]) {
     ptx_val at, p;
@@ -6839,7 +6851,7 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptx_end(k);
 }
 
-/* Where this thread's first chunk of the keys from `begin` on is, in k or in v. */
+/* The address of this thread's first chunk of the keys from `begin` on, in k or in v. */
 static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                      size_t tensor, size_t strides, ptx_val begin) {
     ptx_val x, head, sequence, row, ragged, count, stride;
@@ -6857,7 +6869,7 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
     return ptxk__tile_from(k, &s->copier, x, stride, f->bytes);
 }
 
-/* The reader of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
+/* The reader address of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
 static ptx_val ptxk__prefill_words(ptx_kernel *k, const ptxk__prefill *f, ptx_val tile, ptx_val lane,
                                    uint32_t next) {
     ptx_val row = ptx_and(k, lane, ptx_u32(3)), half, word;
@@ -6934,7 +6946,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
-            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* not -inf: such scores then weigh 0 */
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
             s.total[i][h] = ptx_var_new(k, x);
         }
         for (n = 0; n < f->columns; n++)
@@ -6957,8 +6969,8 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be none */
-    here = row; /* of lse, where that is wanted */
+    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    here = row; /* for lse */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
