@@ -2436,7 +2436,7 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__f16_at(k, at->block, 0);
 }
 
-/* The first half is 16 times too large, as the second is not: see ptxk__rows_product. */
+/* The first half is 16 times too large, the second is not: see ptxk__rows_product. */
 static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[4];
@@ -5947,7 +5947,7 @@ typedef struct ptxk__prefill {
     int plain;                       /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
     float inner;                     /* factor of scores before 2^x in tanh; 0: no cap */
     float outer;                     /* factor of scores after that, in base 2 */
-    float most;                      /* scores that count as infinite: a power of two, most * outer is exact */
+    float most;                      /* scores that count as infinite: a power of two; exact times outer */
     float lift;                      /* the largest weight is 2^lift */
 } ptxk__prefill;
 
@@ -7021,25 +7021,25 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
 
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
-#define PTXK__GEMV_SHARED 49152u /* what every device gives unasked */
+#define PTXK__GEMV_SHARED 49152u /* what every device gives without opt-in */
 #define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
-#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch turns into integers */
+#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
 #define PTXK__GEMV_HEAD 256u     /* bytes before the sums of squares in the workspace: u32 slices */
 #define PTXK__GEMV_MATRICES 3u
 
-/* All that follows from a gemv description. */
+/* Everything that a gemv description determines. */
 typedef struct ptxk__gemv {
     ptxk__rows rows[PTXK__GEMV_MATRICES];
     uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
     ptx_type output;
     uint32_t columns, planes, flags;
-    uint32_t k_step;  /* k is a multiple of */
+    uint32_t k_step;  /* k is a multiple of this */
     uint32_t record;  /* bytes of a record of x, */
-    uint32_t values;  /* ... and its values */
+    uint32_t values;  /* values of a record of x */
     uint32_t granule; /* records in the longest step: slices of K are whole granules */
-    uint32_t ring;    /* bytes in shared memory before x: all warps' */
-    uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
+    uint32_t ring;    /* shared bytes before x: the rings of all warps */
+    uint32_t results; /* static shared bytes of a tile's results, one of two buffers */
 } ptxk__gemv;
 
 /* Bytes of dynamic shared memory. */
@@ -7098,7 +7098,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
                  * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
     room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
     if (f->columns > 2)
-        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
+        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are small then */
     if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
     for (i = 0; i < f->matrices; i++)
         if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
@@ -7106,7 +7106,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     for (i = 0; i < f->matrices; i++)
         if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
     for (i = 0; i < f->matrices; i++) {
-        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp has the same rows of both */
+        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp takes the same rows of both */
             (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
         if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
         if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
@@ -7118,13 +7118,13 @@ static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k) {
     return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
 }
 
-/* Records of a column of x: whole steps of all formats. */
+/* Records of a column of x: whole steps of every format. */
 static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
     return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
-/* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
-   results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
+/* The workspace: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial results, whose offset
+   this returns. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
 static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
     uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
     return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
@@ -7139,7 +7139,7 @@ static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_
     return ptxk_row_bytes(f->rows[i].block->id, k) * n;
 }
 
-/* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
+/* The number of tiles. A tile is the rows of a block's warps, f->rows each; a SwiGLU pair counts once. */
 static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
     uint32_t i, tiles = 0;
     for (i = 0; i < f->outputs; i++)
@@ -7147,10 +7147,10 @@ static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *sha
     return tiles;
 }
 
-/* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
-   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Where
-   the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
-   26th of it: all traffic then stays within 5 % of the lower bound. */
+/* Chooses the slices of K and the blocks for each slice. Minimises the busiest block's bytes times the
+   blocks, plus the overhead of slicing: x for each block, and a partial result written and read for each
+   slice. Where the matrix is so large that memory bandwidth bounds it (16 MB), the overhead must be below a
+   26th of it: the total traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
                              uint32_t *groups) {
     uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
@@ -7177,7 +7177,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (all > tiles) all = tiles;
         each = ptxk__ceil_div(tiles, (uint32_t)all);
         most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps itself */
+        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps in addition */
         if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
         activations = (uint64_t)s * most * per * unit_bytes;
         parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
@@ -7322,7 +7322,7 @@ static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, p
     return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
 }
 
-/* Records of a column. */
+/* The number of records of a column. */
 static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
     if (!f->planes) return ptxk_div_up(k, n, ptx_u32(256));
@@ -7350,7 +7350,7 @@ static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return ptx_ptr_add(k, at, bytes, 1);
 }
 
-/* A warp takes 256 values, a lane 8 of them. */
+/* The first launch quantises x: a warp takes 256 values, a lane 8 of them. */
 static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
@@ -7414,7 +7414,7 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
 
 /* -- gemv: rows -- */
 
-/* 1 / sqrt(mean of squares + eps) of a column; every lane of the warp gets it. */
+/* 1 / sqrt(mean of squares + eps) of a column, in every lane of the warp. */
 static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
     ptx_val at, count, i, here, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
@@ -7437,16 +7437,16 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, n);
     x = ptx_sqrt(k, x);
     x = ptxk_rcp_or_zero(k, x);
-    return ptx_fma(k, sum, ptx_f32(0), x); /* an infinite sum gives NaN, not 0 */
+    return ptx_fma(k, sum, ptx_f32(0), x); /* an infinite sum gives NaN instead of 0 */
 }
 
-/* Where the arguments have a field of matrix i. */
+/* The offset in the arguments of a field of matrix i. */
 #define PTXK__GEMV_FIELD(i, field)                                                                           \
     ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more)                                 \
                + offsetof(ptxk_gemv_more, field)                                                             \
          : offsetof(ptxk_gemv_args, field))
 
-/* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
+/* Completes the dot product of row `row` of matrix i: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
                                    ptx_val value, ptx_val rms) {
     ptx_val at;
@@ -7458,7 +7458,7 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return ptx_op2(k, PTX_ADD, PTX_RN, value, at);
 }
 
-/* Output i, y[column, row] = values (+ residual): of SwiGLU silu(value[0]) value[1]. */
+/* Writes output i, y[column, row] = value (+ residual); of SwiGLU silu(value[0]) value[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
                               ptx_val row, const ptx_val *values, ptx_val rms) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
@@ -7483,7 +7483,7 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
     ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
 }
 
-/* This block's slice of x, all columns: [column][record]. */
+/* Copies this block's slice of x, all columns, to shared memory: [column][record]. */
 static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
                              ptx_val shared) {
     ptx_val from, to, at, i, tid, all, records, words[4];
@@ -7509,16 +7509,16 @@ static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, p
     }
 }
 
-typedef struct ptxk__gemv_state { /* of a block of the rows' kernel */
+typedef struct ptxk__gemv_state { /* state of a block of the second launch */
     ptx_val args, lane, warp, tid, ring, x, stride, norms, out, parts, slice, one;
-    ptx_val skip, count;  /* records before this slice, and in it */
+    ptx_val skip, count;  /* records before this slice and in it */
     ptx_val all;          /* u64: rows of all matrices, times columns */
-    ptx_val tiles_before; /* of the outputs before */
-    ptx_val rows_before;  /* of the matrices before */
-    ptx_var turn;         /* which of two buffers has the tile's results */
+    ptx_val tiles_before; /* tiles of the outputs before this one */
+    ptx_val rows_before;  /* rows of the matrices before this one */
+    ptx_var turn;         /* index of the buffer with the tile's results */
 } ptxk__gemv_state;
 
-/* Of matrix i in this slice: bytes of a row, of a row's part, and where it begins. */
+/* For matrix i in this slice: the bytes of a row, of its part in the slice, and where that begins. */
 static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, uint32_t i,
                                ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
@@ -7534,7 +7534,8 @@ static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__g
     return ptx_min(k, part, most);
 }
 
-/* The tiles of output i, handed out strided; those of all outputs are numbered one after the other. */
+/* Runs through the tiles of output i, handed out in strides; the tiles of all outputs are numbered
+   consecutively. */
 static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i) {
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
@@ -7546,7 +7547,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
         const ptxk__rows *form = &f->rows[i + m];
-        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* one place for all formats */
+        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* the same place for all formats */
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
@@ -7585,7 +7586,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
                 ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), value);
             }
         }
-        ptx_bar_sync(k, ptx_imm(0)); /* the next tile has the other buffer */
+        ptx_bar_sync(k, ptx_imm(0)); /* the next tile uses the other buffer */
         end = ptx_xor(k, end, ptx_u32(f->results));
         ptx_set(k, s->turn, end);
         row = ptx_rem(k, s->tid, ptx_u32(tile_rows));
@@ -7628,7 +7629,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     s->rows_before = i ? ptx_add(k, s->rows_before, n) : n;
 }
 
-/* Rows of all matrices. */
+/* The number of rows of all matrices. */
 static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val all = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n)), n;
     uint32_t i;
@@ -7670,7 +7671,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
     ptxk__gemv_stage(k, f, s.args, s.skip, s.count, s.x);
-    if (f->flags & PTXK_GEMV_NORM) { /* warp c has column c */
+    if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
         p = ptx_and(k, s.one, p);
         ptx_if(k, p);
@@ -7701,7 +7702,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
 
 /* -- gemv: sum of slices -- */
 
-/* The sum of all slices' parts, 4 * stride bytes apart. */
+/* Adds the partial results of all slices, 4 * stride bytes apart. */
 static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
     ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
@@ -7864,7 +7865,7 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     return ptxk__check_spans("norm", span, 5, why);
 }
 
-/* 1 / sqrt(sum / n + eps), 0 where that is no number; NaN for an infinite sum. */
+/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
 static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
     ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
@@ -7881,7 +7882,7 @@ typedef struct ptxk__norm {
     ptx_val x_at, r_at, y_at, gamma_at, beta_at;
 } ptxk__norm;
 
-/* The addresses of a seat's accesses. */
+/* Computes the addresses of a position's accesses. */
 static void ptxk__norm_at(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s) {
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
     f->x_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
@@ -7894,7 +7895,7 @@ static void ptxk__norm_at(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s) {
         f->beta_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
 }
 
-/* x, and the residual added, rounded and written. */
+/* Loads x; with a residual, adds it, rounds the sum and writes it. */
 static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val r[PTXK__ROW_LANES];
@@ -7908,7 +7909,8 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat
     ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
 }
 
-/* sum + what this thread's elements give: x, or the square of x - mean (mean: NULL, or of the row). */
+/* Adds this thread's elements to the sum: x, or with mean (of the row) the square of x - mean. mean: or
+   NULL. */
 static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val sum,
                               const ptx_val *x, int squares, const ptx_val *mean) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -7924,7 +7926,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__se
     return sum;
 }
 
-/* y = (x - mean) factor gamma + beta, written. gamma: NULL, or loaded already. */
+/* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -7944,7 +7946,7 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__se
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
 
-/* A sum over the whole row; in a long one by a pass of its own. first: with the residual. */
+/* Sums over the whole row; in a long row by a pass of its own. first: adds the residual. */
 static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s, ptx_val *x, int squares,
                                 const ptx_val *mean, int first, uint32_t scratch) {
     ptx_val sum = ptx_f32(0), i, at;
@@ -7997,7 +7999,7 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
         ptxk__row_inside(k, &f.row, &s);
         ptxk__norm_at(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
-        if (!(f.flags & PTXK_NORM_PLAIN)) /* on its way while the row is summed */
+        if (!(f.flags & PTXK_NORM_PLAIN)) /* in flight while the row is summed */
             ptxk__row_load(k, &f.row, &s, f.weight, f.gamma_at, gamma);
     }
     if (f.layer) {
@@ -8064,9 +8066,9 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
     return ptxk__check_spans("softmax", span, 2, why);
 }
 
-/* The scores of a seat; -inf where there are none. A scale that makes numbers smaller comes first, so that no
-   difference passes the range of f32; a scale above 1 comes behind the maximum is subtracted, so that no
-   product of a finite score does: `late` is its size, else 0. */
+/* Loads the scores of a position; -inf past the end. A scale of at most 1 is applied before the maximum is
+   subtracted, so that no difference overflows f32. A scale above 1 is applied after, so that no product of a
+   finite score overflows: `late` is its absolute value, else 0. */
 static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type,
                                ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
@@ -8082,7 +8084,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__se
     }
 }
 
-/* The weight of a score where `most` is the maximum. */
+/* The weight of a score relative to the maximum `most`. */
 static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
     if (!(late > 0)) return ptxk__weight(k, x, most);
     x = ptx_sub(k, x, most);
@@ -8244,7 +8246,7 @@ static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
-/* max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, so that small results keep their digits. */
+/* gelu(x) = max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, which keeps the precision of small results. */
 static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     static const double a[5] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
     ptx_val size = ptx_abs(k, x), t, h, top;
@@ -8258,7 +8260,7 @@ static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     t = ptx_op2(k, PTX_MUL, PTX_RN, t, ptx_f32(-0.5 * 1.44269504088896340736));
     t = ptx_ex2(k, t);
     h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
-    size = ptx_min(k, size, ptx_f32(64)); /* there h is 0, and inf * 0 is not wanted */
+    size = ptx_min(k, size, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
     size = ptx_neg(k, size);
     top = ptx_max(k, x, ptx_f32(0));
     return ptx_fma(k, size, h, top);
@@ -8269,7 +8271,7 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
     return kind == PTXK_GELU ? ptxk__gelu(k, x) : ptxk__gelu_erf(k, x);
 }
 
-/* n elements (one access) of the row. */
+/* Computes n elements, one access, of a row. */
 static void ptxk__activation_some(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
                                   ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
@@ -8315,8 +8317,8 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
         uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
-        i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* whole vectors only where all is aligned to them */
-        i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, as n and strides are */
+        i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* vectors only where all is aligned */
+        i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, like n and the strides */
         odd = ptx_or(k, odd, i);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));
@@ -8350,12 +8352,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
 
 /* ======== rope ========================================================================================== */
 
-#define PTXK__ROPE_HEADS 4u /* that a thread turns with one sine and cosine */
+#define PTXK__ROPE_HEADS 4u /* heads that a thread rotates with one sine and cosine */
 
 typedef struct ptxk__rope {
     ptx_type type;
     uint32_t heads, d, half, interleaved, bytes;
-    uint32_t groups; /* of PTXK__ROPE_HEADS heads */
+    uint32_t groups; /* groups of PTXK__ROPE_HEADS heads */
 } ptxk__rope;
 
 static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_message *why) {
@@ -8421,7 +8423,7 @@ PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_
     return ptxk__check_spans("rope", span, 3, why);
 }
 
-/* Logarithm and exponential without libm: the same bits everywhere, to some 1e-15. */
+/* Logarithm and exponential without libm: the same bits everywhere, to about 1e-15. */
 static double ptxk__log(double x) {
     double t, t2, term, sum = 0;
     int e = 0, i;
@@ -8476,7 +8478,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
                                     i, (double)s.factors[i]);
             f /= (double)s.factors[i];
         }
-        if (s.high > 0) { /* long waves are slowed, short ones kept, those between in between */
+        if (s.high > 0) { /* divides long waves by the factor, keeps short ones, interpolates between */
             double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
             if (turns < s.low) mix = 0;
             if (turns > s.high) mix = 1;
@@ -8489,7 +8491,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
     return PTX_E_NONE;
 }
 
-/* Cosine and sine of position * frequency, f64 in radians: whole turns are taken off in f64. */
+/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
 static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
     ptx_val turns, whole;
     turns = ptx_cvt(k, PTX_F64, position);
@@ -8503,7 +8505,7 @@ static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, 
     *s = ptx_sin(k, turns);
 }
 
-/* a, b become a c - b s, a s + b c. */
+/* Rotates a pair: a, b become a c - b s, a s + b c. */
 static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
     x = ptx_op2(k, PTX_MUL, PTX_RN, *a, c);
@@ -8773,24 +8775,24 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     return ptxk__check_spans("sample", span, 3, why);
 }
 
-/* A row of logits, shared by the threads of a block, and where they meet: counters in shared memory. */
+/* A row of logits that the threads of a block share, and their counters in shared memory. */
 typedef struct ptxk__logits {
     ptx_type type;
     uint32_t threads;
-    ptx_val at, n; /* address, elements */
+    ptx_val at, n; /* address; number of elements */
     ptx_val tid;
-    ptx_val meet; /* shared: PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
-    uint32_t barrier; /* of these threads; 0: they are the block */
+    ptx_val meet; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
-/* u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4] */
+/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
 #define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
 #define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
 #define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
 #define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
-/* What orders tokens: the logit's bits so that integers order as numbers do, NaN as 0, then 24 bits of the
-   token from the top down, so that of equal logits the lowest token is the largest. u64. */
+/* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
+   then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
 static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     ptx_val bits, sign, nan, key;
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 is 0 */
@@ -8831,7 +8833,8 @@ static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f) {
         ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* The largest of all threads' keys, for all. One barrier before its shared memory is written, one after. */
+/* The largest key of all threads, in every thread. One barrier before its shared memory is written, one
+   after. */
 static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
@@ -8851,14 +8854,14 @@ static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val ke
     return key;
 }
 
-/* The logit of token i of the row. */
+/* Loads the logit of token i of the row. */
 static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
     ptx_val x, at = ptx_ptr_add(k, f->at, i, ptx_type_bytes(f->type));
     ptxk_load_f32(k, f->type, 1, ptx_at(at, 0), &x);
     return x;
 }
 
-/* The key of the largest logit. */
+/* The key of the row's largest logit. */
 static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_var best = ptx_var_new(k, ptx_u64(0));
     ptx_val i, x, key;
@@ -8873,25 +8876,25 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     return ptxk__sample_top(k, f, key);
 }
 
-/* The logit in a key, as a number below infinity. */
+/* The logit of a key, clamped below +inf. */
 static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     ptx_val bits = ptx_shr(k, key, ptx_u32(24)), sign;
     bits = ptx_cvt(k, PTX_U32, bits);
-    sign = ptx_shr(k, ptx_as(bits, PTX_S32), ptx_u32(31)); /* all ones: it was positive */
+    sign = ptx_shr(k, ptx_as(bits, PTX_S32), ptx_u32(31)); /* all ones: the logit was positive */
     sign = ptx_not(k, ptx_as(sign, PTX_B32));
     sign = ptx_or(k, sign, ptx_b32(0x80000000u));
     bits = ptx_xor(k, ptx_as(bits, PTX_B32), sign);
     return ptxk__below_infinity(k, ptx_as(bits, PTX_F32));
 }
 
-/* Walks down from the largest key until the weights (by_count: the tokens) that were passed are `target` or
-   more, digit by digit of the key: the key where that is, and the weights up to it, itself included. factor:
-   log2 e / temperature; most: the largest logit. */
+/* Finds a key: walks down from the largest key, digit by digit, until the weights (by_count: the number of
+   tokens) of the keys passed reach `target`. Returns the key there, and the weights of it and all keys above.
+   factor: log2 e / temperature; most: the largest logit. */
 static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
                                  int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
     ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weights above the prefix */
-    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* what counts towards the target */
+    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* weights or tokens that count towards the target */
     ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
     ptx_loop(k);
     {
@@ -8931,7 +8934,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         ptx_end(k);
         ptxk__sample_meet(k, f);
 
-        /* one thread walks down the bins from the largest */
+        /* One thread walks down the bins from the largest. */
         p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
         ptx_if(k, p);
         {
@@ -8947,7 +8950,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
             sum = ptx_get(k, passed);
             total = ptx_add(k, sum, by_count ? count : w);
             done = ptx_setp(k, PTX_GE, total, target);
-            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* fewer than the target: all of them */
+            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* below the target: takes all of them */
             done = ptx_or(k, done, last);
             ptx_while(k, ptx_inv(done));
             weights = ptx_get(k, above);
@@ -8992,7 +8995,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
     *weight_out = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24));
 }
 
-/* 64 random bits of seed and counter (SplitMix64). */
+/* 64 random bits from seed and counter (SplitMix64). */
 static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
     ptx_val z, t;
     z = ptx_add(k, counter, ptx_u64(1));
@@ -9007,12 +9010,12 @@ static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
     return ptx_xor(k, z, t);
 }
 
-/* What sampling is asked for: values that all threads have. */
+/* The parameters of sampling, uniform over the threads. */
 typedef struct ptxk__wish {
     ptx_val temperature, top_p, top_k, seed, counter;
 } ptxk__wish;
 
-/* The token of a row of logits, by a whole block; temperature is not 0. */
+/* Samples a token from a row of logits, with a whole block. The temperature is not 0. */
 static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__wish *w) {
     ptx_val best, most, factor, p, all, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
@@ -9120,29 +9123,31 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 
 /* ======== decoder ======================================================================================= */
 
-/* What a block does for a token: it reads what the leader has decided, takes its share of the embedding's
-   tiles, and then, layer by layer, of each product's tiles and of attention's heads. There is no barrier
-   across
-   the grid: each tile of 32 values has a flag in global memory that counts how often it was made (its epoch),
-   written with st.release by who finished it; who needs a tile waits, with ld.acquire, for the epoch that it
-   needs, after it has sent for the weights that it will multiply. Buffers are written again one layer later
-   only; by then all who read them have, directly or by way of others, given what the writer waited for. */
+/* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
+   layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
+   Each tile of 32 values has a flag in global memory that counts how often it was made (its epoch). The block
+   that finishes the tile writes the flag with st.release. A block that needs the tile first issues the copies
+   of the weights that it will multiply, then waits with ld.acquire for the epoch. A buffer is overwritten
+   only one layer later: by then all its readers have produced, directly or through others, what the writer
+   waited for.
+
+   The rooms above supply norm factors, rotation and sampling. */
 
 /* -- decoder: limits and plan -- */
 
-/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The
-   ninth finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells
-   others that the tile is there, while the eight are at the next. */
+/* Eight worker warps multiply: weights come through a ring for each warp, x lies in shared memory (see "rows
+   of weights"). The ninth, the finisher warp, joins the slices of a tile, turns it into the input of the next
+   product, and announces it, while the workers run ahead. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp; a group of x in the product that follows */
-#define PTXK__DEC_UNIT 1024u   /* values of x that slices are made of: a record of integers */
-#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
+#define PTXK__DEC_TILE 32u /* rows of a tile, four for each warp; a group of x in the next product */
+#define PTXK__DEC_UNIT 1024u   /* slices are multiples of so many values of x: a record of integers */
+#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
 #define PTXK__DEC_ROUNDS 8u
-#define PTXK__X_SPARE 64u      /* the last bytes of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 592u    /* bytes of what a block knows: the leader's words, the product, the layer */
-#define PTXK__DEC_LAYER_AT 368u /* ... there: the layer as it lies in memory, then the norm behind it */
+#define PTXK__X_SPARE 64u      /* spare bytes at the end of a record of integers: see ptxk__x_record */
+#define PTXK__DEC_INFO 592u    /* bytes of a block's control data: the leader's words, product, layer */
+#define PTXK__DEC_LAYER_AT 368u /* offset in it of the layer, followed by the address of the next norm */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
@@ -9152,54 +9157,55 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 #define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
 #define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
 
-/* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
+/* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
+   last. */
 enum {
     PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
-    PTXK__NEED = 4,     /* logits are wanted of this token */
-    PTXK__ACTIVE = 8,   /* a bit for each sequence */
-    PTXK__OVER = 12,    /* how it ended, once it has */
+    PTXK__NEED = 4,     /* 1: this token needs logits */
+    PTXK__ACTIVE = 8,   /* bit set of the running sequences */
+    PTXK__OVER = 12,    /* final status, or 0 */
     PTXK__TOKEN = 16,   /* u32 [4] */
     PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
     PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
-    PTXK__DONE = 68,    /* tiles of logits */
+    PTXK__SEEN = 64,    /* number of times that blocks have read these words, over all tokens */
+    PTXK__DONE = 68,    /* finished tiles of logits */
     PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* how it will end: PTXK_DECODER_FULL once a cache was full */
-    PTXK__BEST = 80,     /* u64 [4] keys of the largest logits */
-    PTXK__REFUSED = 112, /* 0, or the most of 65536 - 256 sequence - what does not fit */
+    PTXK__FULL = 76,     /* status at the end: PTXK_DECODER_FULL once a cache was full */
+    PTXK__BEST = 80,     /* u64 [4]: keys of the largest logits */
+    PTXK__REFUSED = 112, /* 0, or the maximum of 65536 - 256 sequence - cause */
     PTXK__HEAD = 256
 };
 
 typedef struct ptxk__dec {
     ptxk_decoder_desc d;
     uint32_t group, q_rows, kv_rows, qkv_rows;
-    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* of the formats that there are */
-    uint32_t planes, integers, numbers; /* of x; bytes of a unit as integers, as f32; 0: not needed */
+    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* for the formats in use */
+    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32, or 0 */
     uint32_t number_formats;            /* bits */
-    uint32_t ring;                      /* bytes of all warps */
+    uint32_t ring;                      /* bytes of the rings of all warps */
     uint32_t room;                      /* units of x, times columns, in shared memory */
-    uint32_t numbers_at;                /* behind the integers */
-    uint32_t out_at, out_bytes;         /* two messages to the ninth warp, behind x */
+    uint32_t numbers_at;                /* offset of the f32 units, after the integers */
+    uint32_t out_at, out_bytes;         /* two messages to the finisher warp, after x */
     uint32_t squares_at, info_at;
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
     uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
-    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's part of a tile */
-    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
+    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
+    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile; attention: for each KV head */
     uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
-    uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
-    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* what products multiply, [batch, units] */
-    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, as f32 */
+    uint32_t zeroed;                                  /* leading bytes that the first launch clears */
+    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* inputs of products, [batch, units] */
+    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, in f32 */
     uint32_t x_units, ff_units, att_units;
     int whole_heads;
     uint64_t squares; /* f32 [batch, tiles of x] */
     uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
-    uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
+    uint32_t tile, tiles_of_heads; /* query heads in a tile of attention; tiles for a KV head */
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
 } ptxk__dec;
 
-/* Bytes of 256 weights. */
+/* Bytes of 256 weights of a format. */
 static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
 
 static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
@@ -9287,12 +9293,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
     fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
-    room = 3 * d->batch * (f->integers + f->numbers); /* of x at least, or what is half of the memory */
+    room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
-        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* for the registers */
+        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
         if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
@@ -9307,12 +9313,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
 
     f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
     f->rows[1][0] = f->rows[3][0] = d->hidden;
-    f->rows[2][0] = d->ffn; /* of both */
+    f->rows[2][0] = d->ffn; /* of gate and up */
     f->rows[4][0] = d->vocab;
     f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
     f->columns[1] = f->q_rows;
     f->columns[3] = d->ffn;
-    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more would not fit into registers */
+    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more do not fit into registers */
     f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
     for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
     f->keys = 32 / f->lanes;
@@ -9344,7 +9350,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
     f->att_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->integers);
     f->att_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->numbers);
-    f->zeroed = (uint32_t)at; /* what lies behind the end of x is 0 */
+    f->zeroed = (uint32_t)at; /* the padding after x is 0 */
     f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
     f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
     f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
@@ -9357,7 +9363,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     return PTX_E_NONE;
 }
 
-/* Numbers of what a prompt does not fit by, among the steps. */
+/* Causes of a refused prompt, numbered after the steps. */
 enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
@@ -9440,7 +9446,7 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
 
 /* -- decoder: arguments -- */
 
-/* Numbers among the arguments. */
+/* Checks the numbers among the arguments. */
 static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_message *why) {
     ptx_code code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
     if (!code) code = ptxk__check_eps("decoder", args->eps, why);
@@ -9460,7 +9466,7 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
     return code;
 }
 
-/* What the arguments themselves name. Returns how many. */
+/* Collects the spans that the arguments name. Returns their number. */
 static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *o = &args->output;
@@ -9486,8 +9492,8 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     return n;
 }
 
-/* A layer's matrices are of formats that there are; what the layer names: the two caches, which are written,
-   come first. */
+/* Checks a layer's formats and collects the spans that it names; the two caches, which are written, come
+   first. */
 static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
                                 const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
     static const char *const name[7][2] = {{"q", "q's bias"},         {"k", "k's bias"},
@@ -9518,7 +9524,7 @@ static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *arg
     return PTX_E_NONE;
 }
 
-/* The caches of other layers stay clear of what layer i names. */
+/* Checks that the caches of other layers do not overlap what layer i names. */
 static ptx_code ptxk__dec_apart(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers, uint32_t i,
                                 const ptxk__span *span, ptxk_message *why) {
     uint64_t bytes = span[0].bytes, cache[2];
@@ -9559,34 +9565,35 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 
 /* -- decoder: the product under way, messages -- */
 
-/* A product under way: what differs between the kinds, in variables, so that there is one loop for all. */
+/* The current product. Variables hold what differs between the kinds of products, so that one loop serves
+   all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip;                        /* skip: from a block's slice to its next */
+    ptx_var kind, k, slices, groups, skip;                        /* skip: to a block's next slice */
     ptx_var base[3], format[3], rows[3], edge[2];
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
 } ptxk__job;
 
-/* What of a product only the first thread asks for, for messages: it keeps that in shared memory; and what
-   all ask for between two meetings. */
+/* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
+   between two barriers. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
     PTXK__J_ARRIVE = 16,
     PTXK__J_PARTS = 24,
-    PTXK__J_GAMMA = 32, /* of the norm behind the result, or 0 */
+    PTXK__J_GAMMA = 32, /* weights of the norm that follows, or 0 */
     PTXK__J_BIAS = 40,  /* u64 [3] */
-    PTXK__J_TO = 64,    /* u32 [3]: the matrices' first rows in y */
+    PTXK__J_TO = 64,    /* u32 [3]: first row in y of each matrix */
     PTXK__J_STRIDE = 76,
     PTXK__J_EPOCH = 80,
     PTXK__J_RECORD = 84,
-    PTXK__J_INTEGERS = 88, /* x in both forms, ... */
+    PTXK__J_INTEGERS = 88, /* the input in both forms */
     PTXK__J_NUMBERS = 96,
-    PTXK__J_UNITS = 104, /* ... units of a column */
-    PTXK__J_WANTS = 108  /* x as integers: 1, as numbers: 2 */
+    PTXK__J_UNITS = 104, /* units of a column of the input */
+    PTXK__J_WANTS = 108  /* forms of x that are needed: 1 integers, 2 numbers */
 };
 
-/* A warp's next rows: a tile, gate or up, the first of the rows of its four. */
+/* The next rows of a warp: tile, gate or up, and the first of the rows of its four. */
 typedef struct ptxk__spot {
     ptx_val tile, second, offset;
 } ptxk__spot;
@@ -9595,13 +9602,13 @@ typedef struct ptxk__deck {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message; /* 0, 1: which of the two messages comes next */
-    ptx_var round;   /* tokens taken before this one */
+    ptx_var message; /* 0, 1: the next of the two messages */
+    ptx_var round;   /* tokens processed before this one */
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
-    ptxk__rows_state kept;    /* variables of the copies, the same for all formats */
-    ptx_var sent[3], read[3]; /* spots: of the copies; of the products */
+    ptxk__rows_state kept;    /* variables of the copies, shared by all formats */
+    ptx_var sent[3], read[3]; /* positions of the copies, and of the products */
 } ptxk__deck;
 
 static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset) {
@@ -9623,12 +9630,12 @@ static void ptxk__job_put_at(ptxk__deck *c, uint32_t field, uint64_t offset) {
     ptxk__job_put(c, PTX_U64, field, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
-/* All workers meet; the ninth warp is not asked. */
+/* A barrier of the worker warps, without the finisher warp. */
 static void ptxk__dec_meet(ptxk__deck *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
-/* The message that is next: its address; barrier 2 or 3 says that it is written, 4 or 5 that it was read. */
+/* The address of the next message. Barrier 2 or 3 says that it is written, 4 or 5 that it has been read. */
 static ptx_val ptxk__dec_message(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
@@ -9662,7 +9669,7 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
-    PTXK__M_KEEP = 32, /* a bit for each sequence that takes logits: one that has ended keeps its last */
+    PTXK__M_KEEP = 32, /* bit set of the sequences that take logits; one that has ended keeps its last */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -9675,7 +9682,7 @@ enum {
 };
 #define PTXK__M_QUIT 99u
 
-/* The end of a worker: the ninth warp is told to end, too. */
+/* Ends the worker warps, after telling the finisher warp to end too. */
 static void ptxk__dec_quit(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
@@ -9695,7 +9702,7 @@ static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val 
     ptx_st(k, PTX_U32, ptx_with(ptx_at(state, (int64_t)field), PTX_RELAXED | PTX_SYS), x);
 }
 
-/* The first to run out of patience says for what. */
+/* The first thread whose wait times out writes what it waited for. */
 static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
     ptx_kernel *k = c->k;
     ptx_val at, old, p, x;
@@ -9715,9 +9722,9 @@ static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
     ptx_end(k);
 }
 
-/* One warp waits until the words flags[first ... first + count - 1] have come to `target`; sets dead where
-   that does not happen. A lane asks no more once its word is there; where nothing has come since the last
-   turn, only the lowest that is missing is asked for: waiting costs 32 bytes a turn. */
+/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` where
+   that does not happen. A lane stops polling once its word is there. When a poll brings nothing new, only the
+   lowest missing word is polled: waiting costs 32 bytes a poll. */
 static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
                            ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
@@ -9742,10 +9749,10 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
         v = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_GPU), target);
         v = ptx_sub(k, v, target);
         v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
-        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* asked for, and not there */
+        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, not there yet */
         last = ptx_get(k, asks);
         some = ptx_get(k, missing);
-        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* asked for, and there */
+        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now there */
         some = ptx_xor(k, some, last);
         ptx_set(k, missing, some);
         v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
@@ -9760,7 +9767,7 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
         ptx_set(k, turns, v);
         limit = ptx_get(k, c->watchdog);
         limit = ptx_setp(k, PTX_GE, v, limit);
-        v = ptx_and(k, v, ptx_u32(15)); /* has another block given up? */
+        v = ptx_and(k, v, ptx_u32(15)); /* has another block timed out? */
         v = ptx_setp(k, PTX_EQ, v, ptx_u32(0));
         failed = ptx_ld_if(k, v, PTX_U32, ptx_with(ptx_at(gone, 0), PTX_RELAXED | PTX_GPU), ptx_u32(0));
         failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
@@ -9788,13 +9795,14 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
     ptx_end(k);
 }
 
-/* What is waited for: up to three ranges of flags. */
+/* The ranges of flags to wait for, up to three. */
 typedef struct ptxk__wait {
     ptx_val flags, first[3], count[3], target, step;
     uint32_t ranges;
 } ptxk__wait;
 
-/* All workers wait; those who wait in vain end. Meets twice: what stood in shared memory may be written. */
+/* All workers wait for the flags, and exit on a timeout. Contains two barriers: afterwards shared memory may
+   be overwritten. */
 static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
     ptx_kernel *k = c->k;
     ptx_val p, at, v;
@@ -9822,7 +9830,7 @@ static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
 
 /* -- decoder: products, which weights -- */
 
-/* x by format: u32 of a list. */
+/* Selects a u32 from a list by format. */
 static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
@@ -9841,11 +9849,11 @@ static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)
     return x;
 }
 
-/* Some rows of a warp. */
+/* A group of rows of a warp. */
 typedef struct ptxk__pair {
-    ptx_val format, base, row, rows; /* the first of them; of the matrix */
-    ptx_val which;                   /* matrix */
-    ptx_val local;                   /* row of the tile */
+    ptx_val format, base, row, rows; /* row: the first; rows: of the matrix */
+    ptx_val which;                   /* number of the matrix */
+    ptx_val local;                   /* row in the tile */
 } ptxk__pair;
 
 static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o) {
@@ -9883,7 +9891,7 @@ static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o)
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
-/* Whether there are rows at a spot, and of this format. */
+/* Whether a position has rows, and in this format. */
 static ptx_val ptxk__dec_goes_with(ptxk__deck *c, const ptxk__spot *spot, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
@@ -9923,7 +9931,7 @@ static void ptxk__dec_set_spot(ptxk__deck *c, const ptx_var *at, const ptxk__spo
     ptx_set(c->k, at[2], spot->offset);
 }
 
-/* The rows after these: further ones of the four, the second matrix, the block's next tile. */
+/* Advances a position to the next rows: others of the four, the second matrix, the block's next tile. */
 static void ptxk__dec_after(ptxk__deck *c, uint32_t rows, ptxk__spot *spot) {
     ptx_kernel *k = c->k;
     ptx_val p, x, gated, groups;
@@ -9940,7 +9948,7 @@ static void ptxk__dec_after(ptxk__deck *c, uint32_t rows, ptxk__spot *spot) {
     spot->tile = ptx_selp(k, x, spot->tile, p);
 }
 
-/* A format's rows, in this slice. */
+/* The rows of one format in this slice. */
 typedef struct ptxk__run {
     ptxk__deck *c;
     const ptxk__rows *f;
@@ -9952,7 +9960,7 @@ static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
     o->base = ptx_ptr_add(r->c->k, o->base, r->skip, 1);
 }
 
-/* The copies go on with the rows after those that they have come to the end of, if these have that format. */
+/* Continues the copies with the rows after the finished ones, if these have the same format. */
 static void ptxk__dec_next(void *context) {
     ptxk__run *r = (ptxk__run *)context;
     ptxk__deck *c = r->c;
@@ -10001,7 +10009,7 @@ static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
     ptxk__rows_steps(k, f, &r->s, bytes);
 }
 
-/* Sends for the first weights of the rows that come next: before x is waited for. */
+/* Issues the copies of the first weights of the next rows, before waiting for x. */
 static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__run r;
@@ -10016,13 +10024,13 @@ static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
     ptxk__rows_keep_aim(k, f, &r.s, &aim);
     ptxk__rows_first(k, f, &r.s);
     if (ptxk__has_cp_async(k))
-        ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
+        ptx_cp_async_wait(k, f->stages - 1); /* waits for no step: other shared memory is read next */
 }
 
 /* -- decoder: products, x -- */
 
-/* `units` records of `unit` bytes from global to shared memory, by all workers; of integers without the bytes
-   that are there to spare. */
+/* Copies `units` records of `unit` bytes from global to shared memory, with all workers; records of integers
+   without their spare bytes. */
 static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val units, uint32_t unit) {
     ptx_kernel *k = c->k;
     uint32_t used = unit == c->f->integers ? unit - PTXK__X_SPARE : unit;
@@ -10041,7 +10049,7 @@ static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val uni
     ptx_end(k);
 }
 
-/* The slice of x, as those who made it left it. */
+/* Copies the slice of x in the form in which it was stored. */
 static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
@@ -10058,7 +10066,7 @@ static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t un
     ptxk__dec_bring(c, to, from, units, unit);
 }
 
-/* The slice of attention's result where heads are no whole groups. A warp takes 256 values. */
+/* Quantises the slice of the attention output where heads are not whole groups. A warp takes 256 values. */
 static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10098,7 +10106,8 @@ static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
     ptx_end(k);
 }
 
-/* x for this slice to shared memory, in the forms that its matrices need, and the sum of its squares. */
+/* Brings x for this slice to shared memory in the forms that its matrices need, and the sum of its
+   squares. */
 static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10139,7 +10148,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
     x = ptx_get(k, j->kind);
-    x = ptx_and(k, x, ptx_u32(1)); /* those with a norm are even */
+    x = ptx_and(k, x, ptx_u32(1)); /* products with a norm are even */
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_if(k, p);
     first = ptx_get(k, j->first);
@@ -10172,7 +10181,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
 
 static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m);
 
-/* All rows of one format that follow one another, tile after tile: the sums go to messages. */
+/* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
 static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, i;
@@ -10196,7 +10205,7 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
         ptxk__dec_tell(c, &spot, slice, m);
         ptx_end(k);
         local = ptx_mad(k, c->warp, ptx_u32(4), spot.offset);
-        if (!f->block->aligned) { /* others lie the same wherever the row begins */
+        if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
             ptxk__dec_pair(c, &spot, &o);
             ptxk__dec_base(&r, &o);
             ptxk__rows_view(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
@@ -10232,7 +10241,7 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
 }
 
-/* What the ninth warp needs to know, by one thread; and the sums of squares. */
+/* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
 static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10314,13 +10323,13 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
     ptx_end(k);
 }
 
-/* A layer as it lies in memory comes to shared memory once, by one warp, before its first product; behind it
-   the address of the norm that follows it: the next layer's, or the final one. */
+/* One warp copies the layer's struct to shared memory before its first product, followed by the address of
+   the norm after the layer: the next layer's, or the final one. */
 static void ptxk__dec_layer_in(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const uint32_t words = (uint32_t)sizeof(ptxk_decoder_layer) / 8;
     ptx_val p, q, x, at, layer, layers;
-    ptxk__dec_meet(c); /* nobody needs the layer before */
+    ptxk__dec_meet(c); /* all have finished with the layer before */
     p = ptx_setp(k, PTX_LE, c->tid, ptx_u32(words));
     ptx_if(k, p);
     layer = ptx_get(k, c->layer);
@@ -10340,13 +10349,13 @@ static void ptxk__dec_layer_in(ptxk__deck *c) {
     ptxk__dec_meet(c);
 }
 
-/* An address that the layer names. */
+/* Loads an address from the layer. */
 static ptx_val ptxk__dec_of_layer(ptxk__deck *c, size_t field) {
     return ptx_ld(c->k, PTX_U64,
                   ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
 }
 
-/* A matrix of the arguments' or of the layer's, at an address in parameter or shared memory. */
+/* Loads a matrix of the arguments or of the layer, at an address in parameter or shared memory. */
 static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
                                   uint32_t to) {
     ptx_kernel *k = c->k;
@@ -10357,7 +10366,7 @@ static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t 
     x = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))));
     ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, x);
     x = ptx_ld(k, PTX_U32, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))));
-    x = ptx_uniform(k, x); /* one address for all */
+    x = ptx_uniform(k, x); /* uniform over the warp */
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
     ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
@@ -10381,7 +10390,7 @@ static ptx_val ptxk__dec_layers(ptxk__deck *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
-/* round * layers + layer + 1: how often what each layer makes once was made. */
+/* The epoch of what each layer makes once: round * layers + layer + 1. */
 static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
@@ -10389,7 +10398,7 @@ static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
     return ptx_mad(k, round, layers, layer);
 }
 
-/* How often x was made: once by the embedding, twice in each layer. */
+/* The epoch of x, which is made once by the embedding and twice in each layer. */
 static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
@@ -10398,7 +10407,7 @@ static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
     return ptx_mad(k, round, layers, layer);
 }
 
-/* The variables of a kind of product. */
+/* Sets the variables of a kind of product. */
 static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10439,7 +10448,7 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     } else {
         ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
-    if (kind & 1) { /* what is made will be multiplied by the norm's weights in the product after this */
+    if (kind & 1) { /* the result will be multiplied by the weights of the norm that follows */
         x = ptxk__dec_of_layer(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
                                             : sizeof(ptxk_decoder_layer));
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
@@ -10470,9 +10479,9 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     if (kind == 4) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
-        ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* not used */
+        ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* unused */
     } else {
-        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* 2: not used */
+        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* unused for kind 2 */
         ptxk__job_put_at(c, PTXK__J_FLAGS, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
     }
     ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
@@ -10485,7 +10494,7 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
-/* The flags that this slice of x needs. */
+/* Computes the flags that this slice of x waits for. */
 static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10530,7 +10539,7 @@ static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
     w->step = kind;
 }
 
-/* A product: this block's tiles of its slice, or of its slices one after the other. */
+/* Runs a product: this block's tiles of its slice, or of its slices in turn. */
 static void ptxk__dec_product(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10577,7 +10586,7 @@ static void ptxk__dec_product(ptxk__deck *c) {
         spot.second = spot.offset = ptx_u32(0);
         ptxk__dec_set_spot(c, c->read, &spot);
         there = ptx_var_new(k, ptx_u32(0));
-        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* here: nothing of them lives on in attention */
+        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
         for (i = 0; i < 3; i++) c->sent[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
@@ -10613,7 +10622,7 @@ static void ptxk__dec_product(ptxk__deck *c) {
 
 /* -- decoder: the ninth warp -- */
 
-/* A tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
+/* Stores a tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
 static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
                               ptx_val gamma) {
     ptx_kernel *k = c->k;
@@ -10645,15 +10654,15 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
     }
 }
 
-/* A tile that the ninth warp was sent: the words of the message, a row of the tile for each lane. */
+/* A tile that the finisher warp received: the words of the message, and one row of the tile for each lane. */
 typedef struct ptxk__result {
     ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
-    ptx_var value[2][4], squares[4]; /* of gate and up, of each column */
-    ptx_var whole;                   /* all slices are in `value` */
+    ptx_var value[2][4], squares[4]; /* for gate and up, for each column */
+    ptx_var whole;                   /* 1: `value` is the sum of all slices */
 } ptxk__result;
 
-/* Reads the message, and lets the workers write there again. */
+/* Reads the message and releases its buffer to the workers. */
 static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
@@ -10676,7 +10685,7 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
     r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
     r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
-    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* those with a norm are even */
+    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products with a norm are even */
     r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
@@ -10695,10 +10704,10 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     x = ptx_xor(k, id, ptx_u32(1));
     ptx_set(k, c->message, x);
     id = ptx_add(k, id, ptx_u32(4));
-    (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* it was read */
+    (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* the message has been read */
 }
 
-/* Where the part of a slice lies: its sums for this lane, and its sums of squares. */
+/* The address of a slice's partial result: its sums for this lane, and its sums of squares. */
 static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val slice, ptx_val record,
                                 ptx_val squares_at, ptx_val *squares) {
     ptx_val at = ptx_mul_wide(c->k, slice, record);
@@ -10707,7 +10716,7 @@ static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val sl
     return ptx_ptr_add(c->k, at, c->lane, 4);
 }
 
-/* This slice's part goes to memory. Returns whether all others are there already. */
+/* Writes this slice's partial result to memory. Returns whether all the others are there already. */
 static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
@@ -10743,7 +10752,8 @@ static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val a
     return ptx_warp_uniform(k, last);
 }
 
-/* The parts of several slices: who comes last adds them up, in their order; its own it still has. */
+/* Joins the partial results of several slices: the last to arrive adds them up in their order; it still has
+   its own. */
 static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10774,7 +10784,7 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
         for (g = 0; g < 3; g++) {
             p = g == 2 ? squares : at;
             q = g == 0 ? others : ptx_and(k, others, g == 1 ? r->gated : r->normed);
-            x = ptx_ld_if(k, q, PTX_F32, /* what a kind does not have is 0 */
+            x = ptx_ld_if(k, q, PTX_F32, /* 0 where the kind of product does not have it */
                           ptx_at(p, g == 2 ? 4 * b : 4 * PTXK__DEC_TILE * (g * B + b)), own[g][b]);
             old = ptx_get(k, sum[g]);
             x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
@@ -10785,8 +10795,8 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     ptx_end(k);
 }
 
-/* What comes of a column's sums: times the norm's factor, biased, gated or added to x; stored. Returns it;
-   *passed: whether the next product takes it. */
+/* Completes a column's sums: times the norm's factor, plus the bias, gated or added to x; stores and returns
+   the value. *passed: the next product takes it. */
 static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b, const ptx_val *bias,
                                ptx_val y, ptx_val *passed) {
     ptx_kernel *k = c->k;
@@ -10802,7 +10812,7 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
     x = ptxk__silu(k, v[0]);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     x = ptx_selp(k, x, v[0], r->gated);
-    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down are added to x */
+    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
     added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
     p = ptx_and(k, r->inside, added);
     old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
@@ -10825,7 +10835,7 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
     return x;
 }
 
-/* A tile of logits: the largest, beside the largest of the others. */
+/* Merges the largest logit of a tile into the maximum of the sequence. */
 static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx_val x) {
     ptx_kernel *k = c->k;
     ptx_val at, key, best;
@@ -10840,7 +10850,7 @@ static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
 }
 
-/* The tile is there: logits are counted, of others the flag says for which epoch. */
+/* Announces the tile: counts a tile of logits; of others sets the flag to the epoch. */
 static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
     ptx_kernel *k = c->k;
     ptx_val p, at;
@@ -10858,7 +10868,8 @@ static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
     ptx_end(k);
 }
 
-/* All slices are in: the tile's values, in the forms that are wanted of them. */
+/* Finishes a tile whose slices are all in: computes its values and stores them in the forms that are
+   needed. */
 static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
@@ -10896,7 +10907,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
     ptxk__result r;
     ptx_val m, id, p, x;
     uint32_t b, g;
-    for (g = 0; g < 2; g++) { /* both messages may be written */
+    for (g = 0; g < 2; g++) { /* both messages are free */
         (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, ptx_imm(4 + g), ptx_imm(PTXK__DEC_THREADS));
     }
     for (b = 0; b < c->f->d.batch; b++) {
@@ -10933,7 +10944,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
 
 /* -- decoder: the embedding -- */
 
-/* A word of what the leader decided. */
+/* Loads a word of the leader's decision. */
 static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
     ptx_val x = ptx_ld(c->k, PTX_U32, ptx_at(c->shared, c->f->info_at + word));
     return ptx_uniform(c->k, x);
@@ -11034,12 +11045,12 @@ static void ptxk__dec_embed(ptxk__deck *c) {
 
 /* -- decoder: attention -- */
 
-/* The norm of a head of q or k: its weights, and the factor of the one that is at hand. */
+/* The norm of a head of q or k: its weights, and the factor of the current head. */
 typedef struct ptxk__head_norm {
     ptx_val gamma, factor;
 } ptxk__head_norm;
 
-/* A warp's: the factor of the head at `row` in qkv. */
+/* The norm factor of the head at `row` in qkv, computed by a warp. */
 static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
     ptx_kernel *k = c->k;
     uint32_t d = c->f->d.head_dim;
@@ -11058,7 +11069,7 @@ static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
     return ptxk__norm_factor(k, sum, ptx_f32(d), eps);
 }
 
-/* Element e of a head at `row` in qkv (f32), by its norm. */
+/* Element e of a head at `row` in qkv (f32), normalised. */
 static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     ptx_val at = ptx_ptr_add(k, row, e, 4), x, gamma;
@@ -11070,7 +11081,7 @@ static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptx
     return ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
 }
 
-/* The same, turned by its position where it is one of those. */
+/* The same, rotated by its position where it is one of rope_dims. */
 static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position,
                                 const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
@@ -11100,7 +11111,7 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
     table = ptx_ptr_add(k, table, pair, 8);
     pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
     ptxk__rope_turn(k, position, pair, &cosine, &sine);
-    pair = ptx_neg(k, sine); /* the first of a pair: x c - other s; the second: x c + other s */
+    pair = ptx_neg(k, sine); /* first of a pair: x c - other s; second: x c + other s */
     sine = ptx_selp(k, pair, sine, first);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, cosine);
     x = ptx_fma(k, other, sine, x);
@@ -11109,17 +11120,17 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
     return ptx_get(k, out);
 }
 
-typedef struct ptxk__heads { /* one part of one sequence's one KV head */
+typedef struct ptxk__heads { /* attention of one part of one KV head of one sequence */
     ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state, factors; /* in shared memory; of the norms of a tile's heads */
-    ptx_val k_base, v_base; /* of this layer, sequence and head */
+    ptx_val q, part, state, factors; /* shared addresses; factors: of the norms of a tile's heads */
+    ptx_val k_base, v_base; /* of this layer, sequence and KV head */
     ptx_val qkv;            /* of this sequence */
     ptx_val out;            /* of this sequence */
-    ptx_val first;          /* head of the group, of this tile */
+    ptx_val first;          /* first head of the group in this tile */
     ptx_val record;
 } ptxk__heads;
 
-/* 8 elements of a key or value as f32. */
+/* Loads 8 elements of a key or value as f32. */
 static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p, ptx_val *x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11133,7 +11144,8 @@ static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chu
     }
 }
 
-/* The keys begin ... end - 1 for a tile of query heads; the results of the warps lie in shared memory. */
+/* Attends to the keys begin ... end - 1 for a tile of query heads; leaves the results of the warps in shared
+   memory. */
 static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11194,7 +11206,7 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
     has = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     own = ptx_mul(k, c->warp, ptx_u32(T * 8));
     own = ptx_ptr_add(k, a->state, own, 1);
-    for (h = 0; h < T; h++) { /* the groups of lanes become one */
+    for (h = 0; h < T; h++) { /* merges the groups of lanes */
         ptx_val out[8], pair[2];
         old = ptx_get(k, top[h]);
         most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
@@ -11218,7 +11230,7 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
     }
 }
 
-/* sum += w * x and the like over n partial results: (maximum, total, x) at strides. */
+/* Merges n partial results (maximum, total, x) at strides. */
 static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
                            ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
     ptx_kernel *k = c->k;
@@ -11251,7 +11263,7 @@ static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val stat
     *x_out = ptx_get(k, sum);
 }
 
-/* The new row of K and V, by all workers; not for all to see before they meet. */
+/* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
 static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11261,7 +11273,7 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptxk__head_norm norm;
     row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
-    if (f->d.head_norms) { /* each warp for itself */
+    if (f->d.head_norms) { /* each warp computes its own */
         norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
         norm.factor = ptxk__dec_head_factor(c, row);
     }
@@ -11278,7 +11290,8 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptx_end(k);
 }
 
-/* Element i (u32) of a sequence's attention, a lane of a warp that has 32 in a row: for the product. */
+/* Stores element i (u32) of a sequence's attention output for the next product; a lane of a warp that has 32
+   consecutive elements. */
 static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11301,7 +11314,8 @@ static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, p
     }
 }
 
-/* A loop of the workers over n elements; with whole heads n is a multiple of 32, and warps stay together. */
+/* Opens a loop of the workers over n elements; where heads are whole groups n is a multiple of 32, and warps
+   stay converged. */
 static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
     ptx_kernel *k = c->k;
     ptx_val i;
@@ -11311,7 +11325,7 @@ static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
     return ptx_add(k, i, c->lane);
 }
 
-/* The query head h (u32) of a tile, or, past the group, its last: where it lies in qkv. */
+/* The row in qkv of query head h (u32) of a tile; past the group: of its last head. */
 static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11321,7 +11335,7 @@ static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
     return ptx_ptr_add(k, a->qkv, h, 4 * f->d.head_dim);
 }
 
-/* The factors of a tile's query heads, a warp for each. */
+/* Computes the norm factors of a tile's query heads, a warp for each. */
 static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     ptx_val p, x, at;
@@ -11337,7 +11351,7 @@ static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
     ptxk__dec_meet(c);
 }
 
-/* One part: all query heads of the KV head, a tile of them at a time. */
+/* Runs one part: all query heads of the KV head, a tile of them at a time. */
 static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11409,12 +11423,12 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             ptx_end(k);
         }
         ptx_end(k);
-        ptxk__dec_meet(c); /* q and the parts may be written again */
+        ptxk__dec_meet(c); /* q and the parts may be overwritten */
     }
     ptx_end(k);
 }
 
-/* The last part of a head to arrive joins all; then the head is there. */
+/* The last part of a head to arrive joins all parts and announces the head. */
 static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11557,7 +11571,7 @@ static void ptxk__dec_attention(ptxk__deck *c) {
 
 /* -- decoder: the leader -- */
 
-/* The token of each sequence's logits, into shared memory at info + 160. */
+/* Chooses the token from each sequence's logits, into shared memory at info + 160. */
 static void ptxk__dec_choose(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11623,7 +11637,8 @@ static ptx_val ptxk__dec_ends(ptxk__deck *c, ptx_val token) {
     return any;
 }
 
-/* At the start, by all threads: what of the prompts does not fit is noted, that of the first sequence. */
+/* Checks the prompts at the start, with all threads, and records what does not fit: the first cause of the
+   first sequence. */
 static void ptxk__dec_fit(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val stride, most, length, position, prompt, at, i, p, x;
@@ -11631,7 +11646,7 @@ static void ptxk__dec_fit(ptxk__deck *c) {
     uint32_t b;
     stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
     most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
-    for (b = c->f->d.batch; b--;) { /* and the first reason of the first sequence is kept */
+    for (b = c->f->d.batch; b--;) { /* keeps the first cause of the first sequence */
         uint32_t none = 65536 - 256 * b;
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
         length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
@@ -11664,23 +11679,24 @@ static void ptxk__dec_fit(ptxk__deck *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* What the leader's first thread decides from; `first`: at the start, where nothing was fed. */
+/* The inputs of the leader's decision, in its first thread. `first`: at the start, when nothing has been
+   fed. */
 typedef struct ptxk__decision {
     int first;
     ptx_val state, prompt, stride, n, most, round, active;
-    ptx_val fed; /* of the prompts, what is fed next */
+    ptx_val fed; /* position of the prompts that is fed next */
     ptx_var still, need, over;
 } ptxk__decision;
 
-/* A sequence: what it has, and what may be fed to it next. */
+/* The state of a sequence, and what may be fed to it next. */
 typedef struct ptxk__sequence {
     uint32_t b;
     ptx_val bit, prompt_length, length, written, token;
-    ptx_val forced; /* the token is the prompt's */
-    ptx_var next, count; /* the token, and tokens written, as they come to be */
+    ptx_val forced; /* the token is from the prompt */
+    ptx_var next, count; /* the next token; tokens written */
 } ptxk__sequence;
 
-/* The token that was chosen goes to the host; its count says that it is there. */
+/* Writes the chosen token for the host; the count, released after it, says that it is there. */
 static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const ptxk__sequence *s,
                                   ptx_val token) {
     ptx_kernel *k = c->k;
@@ -11700,7 +11716,7 @@ static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const 
            x);
 }
 
-/* How far a sequence is, and the next token: the prompt's, or what was chosen. */
+/* Determines how far a sequence is, and its next token: from the prompt, or the chosen one. */
 static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val at, x, token;
@@ -11744,8 +11760,8 @@ static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__s
            s->length);
 }
 
-/* Whether a sequence goes on: fewer than n were written, the last was no end token, something is fed, and
-   there is room for it. */
+/* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
+   to feed, and room for it. */
 static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
@@ -11769,7 +11785,7 @@ static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__s
     return ptx_and(k, p, q);
 }
 
-/* A sequence's words of what is decided. */
+/* Writes a sequence's words of the decision. */
 static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t b) {
     ptx_kernel *k = c->k;
     ptxk__sequence s;
@@ -11781,7 +11797,7 @@ static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t 
     y = ptx_or(k, x, ptx_u32(1u << b));
     x = ptx_selp(k, y, x, p);
     ptx_set(k, d->still, x);
-    y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
+    y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are needed from the last prompt token on */
     q = ptx_setp(k, PTX_GE, y, s.prompt_length);
     q = ptx_and(k, q, p);
     ptx_guard(k, q);
@@ -11794,8 +11810,8 @@ static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t 
     ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
 }
 
-/* Whether it is over: by the stop flag, because nobody goes on, or because a prompt does not fit, which comes
-   before all else. Returns the words of who goes on. */
+/* Sets d->over to the final status: by the stop flag, because no sequence continues, or because a prompt does
+   not fit, which takes precedence. Returns the set of the sequences that continue. */
 static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
     ptx_kernel *k = c->k;
     ptx_val at, x, y, p;
@@ -11825,8 +11841,8 @@ static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
     return x;
 }
 
-/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. GO is
-   written behind everything else; the state's status last. */
+/* One thread decides, from the chosen tokens, which sequences continue, what is fed next, and whether the run
+   is over. Writes GO after everything else, and the state's status last. */
 static void ptxk__dec_decide(ptxk__deck *c, int first) {
     ptx_kernel *k = c->k;
     ptxk__decision d;
@@ -11858,9 +11874,8 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
-/* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses.
-   wanted:
-   rounds with logits, this one included. */
+/* Block 0, after a token: waits for the logits or, where none are needed, for the last layer; chooses;
+   decides. wanted: rounds with logits, including this one. */
 static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11894,7 +11909,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
     ptx_end(k);
     x = ptx_get(k, c->round);
     x = ptx_add(k, x, ptx_u32(1));
-    w.target = ptx_mul(k, x, c->blocks); /* nobody still reads what was decided before */
+    w.target = ptx_mul(k, x, c->blocks); /* all blocks have read the previous decision */
     w.flags = c->workspace;
     w.first[0] = ptx_mov(k, ptx_u32(PTXK__SEEN / 4));
     w.count[0] = ptx_mov(k, ptx_u32(1));
@@ -11943,10 +11958,10 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_ret(k);
 }
 
-/* How many slices each product is cut into: what makes the busiest block's work the least, in sixteenths of
-   32 rows of 1024 weights. Weights are there when they are needed; x and the sums of slices are waited for,
-   by all blocks at once: a byte of them counts as seven. Warp `kind` decides for its kind, a lane tries each
-   number; the numbers go to shared memory. */
+/* Chooses the number of slices of each product: minimises the busiest block's work, in sixteenths of 32 rows
+   of 1024 weights. Weights have arrived when they are needed, but all blocks wait at once for x and for the
+   sums of slices, so a byte of these counts as seven. Warp `kind` decides for its kind, each lane tries one
+   number; the results go to shared memory. */
 static void ptxk__dec_slices(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11969,7 +11984,7 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         q = ptx_setp(k, PTX_LE, x, ptx_u32(f->room));
         p = ptx_and(k, p, q);
         groups = ptx_div(k, c->blocks, s);
-        turns = ptxk_div_up(k, s, c->blocks); /* slices that a block takes one after the other */
+        turns = ptxk_div_up(k, s, c->blocks); /* slices that a block takes in turn */
         groups = ptx_max(k, groups, ptx_u32(1));
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
@@ -11978,7 +11993,7 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         cost = ptx_mul(k, cost, items);
         x = ptx_mul(k, per, turns);
         x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integers + f->numbers) / 1152), cost); /* x */
-        groups = ptx_mad(k, s, ptx_u32(2), ptx_u32(0xffffffffu)); /* s write, all but the last are read */
+        groups = ptx_mad(k, s, ptx_u32(2), ptx_u32(0xffffffffu)); /* s are written, s - 1 read */
         groups = ptx_mul(k, groups, ptx_u32((uint32_t)((uint64_t)7 * f->tiles[i] * part / 1152)));
         groups = ptx_div(k, groups, c->blocks);
         q = ptx_setp(k, PTX_GT, s, ptx_u32(1));
@@ -12078,7 +12093,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* one of them for sure: nothing is kept from before */
+            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* exactly one applies: nothing is kept from before */
                 if (i + 1 < PTXK__DEC_KINDS) {
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
@@ -12098,7 +12113,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, c.round, x);
     }
-    ptx_end(k); /* nobody comes here: a round that is the last ends in ptxk__dec_quit */
+    ptx_end(k); /* not reached: the last round ends in ptxk__dec_quit */
 }
 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
