@@ -4025,8 +4025,8 @@ static int ptxcu__overlap(const ptxcu__check *c, uint32_t i, uint32_t j) {
     for (m = 0; m < (i_each ? c->sequences : 1); m++)
         for (n = 0; n < (j_each ? c->sequences : 1); n++) {
             ptxk__span a = ptxcu__memory_seen(c, i, m), b = ptxcu__memory_seen(c, j, n);
-            if (!ptxk__span_meet(&a, &b)) continue;
-            if (c->seen[i]->type != c->seen[j]->type || !ptxk__span_same(&a, &b)) return 1;
+            if (!ptxk__spans_overlap(&a, &b)) continue;
+            if (c->seen[i]->type != c->seen[j]->type || !ptxk__spans_are_equal(&a, &b)) return 1;
         }
     return 0;
 }
@@ -4095,7 +4095,7 @@ static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_t
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
     if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
         c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
-                              c->name, name, ptxk__name_of(format).s);
+                              c->name, name, ptxk__value_name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
@@ -4243,7 +4243,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
         if (c.code == PTXCU_E_NONE) b = ptxcu__memory_of(t, PTXCU__ROWS);
         for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
             a = ptxcu__memory_of(&part[j], PTXCU__ROWS);
-            if (!ptxk__span_meet(&a, &b)) continue;
+            if (!ptxk__spans_overlap(&a, &b)) continue;
             snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
         }

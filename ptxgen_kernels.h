@@ -1021,16 +1021,19 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format) {
 
 /* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
    number. */
-typedef struct ptxk__name {
+typedef struct ptxk__value_name {
     char s[24];
-} ptxk__name;
-static ptxk__name ptxk__name_of(uint32_t x) {
-    ptxk__name name;
+} ptxk__value_name;
+static ptxk__value_name ptxk__value_name_of(uint32_t x) {
+    ptxk__value_name name;
     const char *type = ptx_type_name((ptx_type)x);
     size_t i;
-    if (x && x < PTXK__FORMAT_COUNT) (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
-    else if (!x || *type == '?') (void)snprintf(name.s, sizeof name.s, "%u", x);
-    else (void)snprintf(name.s, sizeof name.s, "PTX_%s", type);
+    if (x && x < PTXK__FORMAT_COUNT)
+        (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
+    else if (!x || *type == '?')
+        (void)snprintf(name.s, sizeof name.s, "%u", x);
+    else
+        (void)snprintf(name.s, sizeof name.s, "PTX_%s", type);
     for (i = 0; name.s[i]; i++)
         if (name.s[i] >= 'a' && name.s[i] <= 'z') name.s[i] = (char)(name.s[i] - 'a' + 'A');
     return name;
@@ -1061,7 +1064,7 @@ PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
 /* -- numbers -- */
 
 /* a * b; sets *fits to 0 where the product exceeds 64 bits. */
-static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
+static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
     if (b && a > UINT64_MAX / b) {
         *fits = 0;
         return 0;
@@ -1069,9 +1072,7 @@ static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) {
-    return a / b + (a % b != 0);
-}
+static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
 /* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
    everywhere. */
@@ -1082,9 +1083,7 @@ static double ptxk__sqrt(double x) {
     return y;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
+static uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
@@ -1101,13 +1100,13 @@ static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
 static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
-                        ptxk__name_of(type).s);
+                        ptxk__value_name_of(type).s);
 }
 
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC,
                         "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
-                        op, field, ptxk__name_of(format).s);
+                        op, field, ptxk__value_name_of(format).s);
 }
 
 static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
@@ -1215,16 +1214,19 @@ static ptxk__span ptxk__span_written(ptxk__span s, uint32_t same) {
 /* Repeats the span n times, `stride` bytes apart. */
 static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uint64_t stride) {
     int fits = 1;
-    uint64_t more = n ? ptxk__product(n - 1, stride, &fits) : 0;
+    uint64_t more = n ? ptxk__multiply_checked(n - 1, stride, &fits) : 0;
     s->count[direction] = n;
     s->stride[direction] = stride;
-    if (!n) s->bytes = s->row = 0;
-    else if (!s->bytes) return;
-    else s->bytes = !fits || more > UINT64_MAX - s->bytes ? UINT64_MAX : s->bytes + more;
+    if (!n)
+        s->bytes = s->row = 0;
+    else if (!s->bytes)
+        return;
+    else
+        s->bytes = !fits || more > UINT64_MAX - s->bytes ? UINT64_MAX : s->bytes + more;
 }
 
 /* The extent in bytes of the directions whose stride is less than `below`. */
-static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
+static uint64_t ptxk__span_extent(const ptxk__span *s, uint64_t below) {
     uint64_t reach = s->row;
     uint32_t i;
     for (i = 0; i < 3; i++)
@@ -1233,18 +1235,18 @@ static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
 }
 
 /* Whether all elements are distinct: each stride must be at least the extent of the narrower directions. */
-static int ptxk__span_distinct(const ptxk__span *s) {
+static int ptxk__span_is_distinct(const ptxk__span *s) {
     uint32_t i, j;
     for (i = 0; i < 3; i++) {
         if (s->count[i] <= 1) continue;
-        if (s->stride[i] < ptxk__span_reach(s, s->stride[i])) return 0;
+        if (s->stride[i] < ptxk__span_extent(s, s->stride[i])) return 0;
         for (j = 0; j < i; j++)
             if (s->count[j] > 1 && s->stride[j] == s->stride[i]) return 0;
     }
     return 1;
 }
 
-static int ptxk__span_in_step(const ptxk__span *s, uint64_t width) {
+static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     uint32_t i;
     for (i = 0; i < 3; i++)
         if (s->count[i] > 1 && s->stride[i] >= width && s->stride[i] % width) return 0;
@@ -1254,13 +1256,13 @@ static int ptxk__span_in_step(const ptxk__span *s, uint64_t width) {
 /* Whether two spans with the same strides share a byte. Takes the directions from the widest stride down: b
    lies `between` bytes after a, and the remainder after k steps must be less than the extent of the narrower
    directions. */
-static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
-                              uint32_t left, int64_t between) {
+static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
+                                          uint32_t left, int64_t between) {
     uint32_t i = *by_width, n, j;
     int64_t k, a_reach = (int64_t)a->row, b_reach = (int64_t)b->row, step, first, last;
     if (!left) return between < a_reach && -between < b_reach;
     step = (int64_t)(a->count[i] > 1 ? a->stride[i] : b->count[i] > 1 ? b->stride[i] : 0);
-    if (!step) return ptxk__span_meet_in(a, b, by_width + 1, left - 1, between);
+    if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between);
     for (n = 1; n < left; n++) {
         j = by_width[n];
         a_reach += (int64_t)((a->count[j] - 1) * a->stride[j]);
@@ -1272,13 +1274,13 @@ static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const ui
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
     if (last > (int64_t)a->count[i] - 1) last = (int64_t)a->count[i] - 1;
     for (k = first; k <= last; k++)
-        if (ptxk__span_meet_in(a, b, by_width + 1, left - 1, between - k * step)) return 1;
+        if (ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between - k * step)) return 1;
     return 0;
 }
 
 /* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, have a stride in common
    and separate places within each step of it. */
-static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
+static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
     if (a->at < b->at ? b->at - a->at >= a->bytes : a->at - b->at >= b->bytes) return 0;
@@ -1291,19 +1293,21 @@ static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
             by_width[j] = narrow, by_width[j - 1] = wide;
         }
     }
-    if (alike) return ptxk__span_meet_in(a, b, by_width, 3, (int64_t)(b->at - a->at));
+    if (alike) return ptxk__spans_overlap_by_strides(a, b, by_width, 3, (int64_t)(b->at - a->at));
     for (i = 0; i < 3; i++) {
         uint64_t width = a->stride[i], between = b->at - a->at;
-        if (a->count[i] <= 1 || !width || !ptxk__span_in_step(a, width) || !ptxk__span_in_step(b, width))
+        if (a->count[i] <= 1 || !width || !ptxk__span_fits_steps(a, width)
+            || !ptxk__span_fits_steps(b, width))
             continue;
         if (a->at > b->at) between = (width - (a->at - b->at) % width) % width;
         between %= width;
-        if (ptxk__span_reach(a, width) <= between && ptxk__span_reach(b, width) <= width - between) return 0;
+        if (ptxk__span_extent(a, width) <= between && ptxk__span_extent(b, width) <= width - between)
+            return 0;
     }
     return 1;
 }
 
-static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
+static int ptxk__spans_are_equal(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i;
     if (!(a->same & b->same) || a->at != b->at || a->row != b->row || a->bytes != b->bytes) return 0;
     for (i = 0; i < 3; i++)
@@ -1312,7 +1316,7 @@ static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
 }
 
 static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_message *why) {
-    if (ptxk__span_distinct(s)) return PTX_E_NONE;
+    if (ptxk__span_is_distinct(s)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT,
                         "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op, s->name,
                         (unsigned long long)s->row, (unsigned long long)s->stride[0],
@@ -1339,7 +1343,7 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
         for (j = 0; j < n; j++) {
             const ptxk__span *a = &span[i], *b = &span[j];
             if (i == j || !a->written || !a->needed || !b->needed || (b->written && j < i)) continue;
-            if (ptxk__span_meet(a, b) && !ptxk__span_same(a, b))
+            if (ptxk__spans_overlap(a, b) && !ptxk__spans_are_equal(a, b))
                 return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s overlaps %s", op, a->name, b->name);
         }
     return PTX_E_NONE;
@@ -1352,8 +1356,8 @@ static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t ma
                                   ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
-    uint64_t a = ptxk__product(head_stride, kv_heads - 1, &fits),
-             b = ptxk__product(row_stride, max_seq - 1, &fits);
+    uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
+             b = ptxk__multiply_checked(row_stride, max_seq - 1, &fits);
     if (head_stride % whole || row_stride % whole)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "%s: the strides %llu and %llu must be multiples of %u elements", op,
@@ -1363,7 +1367,7 @@ static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t ma
                             op, (unsigned long long)most);
     ptxk__span_repeat(&rows, 0, kv_heads, head_stride);
     ptxk__span_repeat(&rows, 1, max_seq, row_stride);
-    if (!ptxk__span_distinct(&rows))
+    if (!ptxk__span_is_distinct(&rows))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "%s: rows overlap with a head_stride of %llu and a row_stride of %llu", op,
                             (unsigned long long)head_stride, (unsigned long long)row_stride);
@@ -1467,14 +1471,12 @@ PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored
 }
 
 /* The number of b32 words in an access of `bytes` bytes; 0: one b16. */
-static uint32_t ptxk__words(uint32_t bytes) {
-    return bytes / 4;
-}
+static uint32_t ptxk__access_words(uint32_t bytes) { return bytes / 4; }
 
 PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
                                ptx_val *out) {
     ptx_val words[4], wide[8];
-    uint32_t i, count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    uint32_t i, count = ptxk__access_words(n * (stored == PTX_F32 ? 4u : 2u));
     if (count > 4 || !n || (n & (n - 1)) || !out) {
         ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_load_f32 of %u elements of %s", n,
                  ptx_type_name(stored));
@@ -1524,7 +1526,7 @@ PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, u
                  ptx_type_name(stored));
         return;
     }
-    for (i = 0; i < ptxk__words(n * (stored == PTX_F32 ? 4u : 2u)); i++) {
+    for (i = 0; i < ptxk__access_words(n * (stored == PTX_F32 ? 4u : 2u)); i++) {
         if (stored == PTX_F32) {
             words[i] = ptx_as(x[i], PTX_B32);
         } else if (modern) {
@@ -1532,8 +1534,8 @@ PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, u
             words[i] = ptx_as(words[i], PTX_B32);
         } else {
             pair[0] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i]) : ptxk__to_bf16(k, site, x[2 * i]);
-            pair[1] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1])
-                                        : ptxk__to_bf16(k, site, x[2 * i + 1]);
+            pair[1] =
+                stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1]) : ptxk__to_bf16(k, site, x[2 * i + 1]);
             words[i] = ptx_pack(k, PTX_B32, 2, pair);
         }
     }
@@ -1542,7 +1544,7 @@ PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, u
 PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
                                 const ptx_val *x) {
     ptx_val words[4];
-    uint32_t count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    uint32_t count = ptxk__access_words(n * (stored == PTX_F32 ? 4u : 2u));
     int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     if (count > 4 || !n || (n & (n - 1)) || !x
         || (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16)) {
@@ -1615,8 +1617,8 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* -- vocabulary: numbers in kernels -- */
 
 /* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
-static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                          ptx_val *out) {
+static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                              ptx_val *out) {
     ptx_val words[4], wide[8];
     uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
     if (!p) {
@@ -1638,7 +1640,7 @@ static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint
 }
 
 /* Rounds x to the type, as a store and a load would. */
-static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
+static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
     ptx_val half;
     if (stored == PTX_F32) return x;
     if (stored == PTX_F16) {
@@ -1652,7 +1654,7 @@ static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
 }
 
 /* min(x, limit); NaN stays NaN. */
-static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
+static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
     ptx_val above;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
@@ -1673,7 +1675,7 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
 }
 
 /* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
-static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
+static ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -1706,14 +1708,14 @@ typedef struct ptxk__tile {
     uint32_t rows, chunks; /* what is copied */
     uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
     uint32_t pitch;
-    uint32_t swap;         /* chunks that the swizzle permutes: a power of two, 2 to 8 */
-    uint32_t threads;      /* threads of the block that copies the tile */
-    uint32_t pass;         /* rows that the block copies at once: a power of two */
+    uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t threads; /* threads of the block that copies the tile */
+    uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
 /* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                             uint32_t threads) {
+                            uint32_t threads) {
     t->rows = rows;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
@@ -1723,12 +1725,10 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
-    return t->rows * t->pitch * 16;
-}
+static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
 
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
-static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
+static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
@@ -1756,29 +1756,29 @@ static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val ti
     if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
     for (i = 0; i < ptxk__tile_phases(t); i++) {
         ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__tile_place(k, t, row, c->chunk);
+        c->to[i] = ptxk__tile_chunk_offset(k, t, row, c->chunk);
     }
 }
 
 /* at + rows * stride * bytes, in 64 bits. stride: u32, elements of `bytes` bytes; rows * bytes is below
    2^32. */
-static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
+static ptx_val ptxk__advance_rows(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
     at = ptx_mad_wide(k, stride, ptx_u32(rows * bytes), ptx_as(at, PTX_U64));
     return ptx_ptr(at, PTX_GLOBAL);
 }
 
 /* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
    from row to row. */
-static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                               uint32_t bytes) {
+static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
+                                      uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
     return ptx_ptr_add(k, at, c->chunk, 16);
 }
 
 /* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
-   the others with zeros. from: of ptxk__tile_from. From sm_80 on this issues cp.async, which belongs to the
-   next committed group; before, it stores, and needs a barrier. */
+   the others with zeros. from: of ptxk__tile_copy_source. From sm_80 on this issues cp.async, which belongs
+   to the next committed group; before, it stores, and needs a barrier. */
 static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                             ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
@@ -1790,7 +1790,7 @@ static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile
     for (i = 0; i < passes; i += n) {
         for (j = i; j < i + n && j < passes; j++) {
             p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
-            here = j ? ptxk__rows_on(k, from, stride, j * t->pass, bytes) : from;
+            here = j ? ptxk__advance_rows(k, from, stride, j * t->pass, bytes) : from;
             if (async) {
                 valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
                 if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
@@ -1827,13 +1827,13 @@ static void ptxk__tile_wait(ptx_kernel *k) {
    bits only, and one register serves all pairs. */
 static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                  ptx_val half) {
-    ptx_val at = ptxk__tile_place(k, t, row, half);
+    ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
 /* The reader address for pair i, and the byte offset of the pair from it, in the rows from first_row (a
    multiple of 8) on. */
-static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
+static ptx_val ptxk__tile_pair_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
     reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
@@ -1845,15 +1845,15 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
 }
 
 /* The address of this lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                               uint32_t pair) {
-    reader = ptxk__tile_turn(k, t, reader, pair);
+static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
+                                       uint32_t pair) {
+    reader = ptxk__tile_pair_reader(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
 /* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
    at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
-static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
     uint32_t turn = rows / (8 / t->swap) % t->swap;
     if (turn) {
         place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
@@ -1921,7 +1921,7 @@ static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
 
 /* The condition on which a block of the cluster may exit. It need not be uniform over the cluster: see
    above. */
-static ptx_val ptxk__cluster_leaves(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
+static ptx_val ptxk__cluster_exit_condition(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
     return c->possible ? ptx_cluster_uniform(k, p) : p;
 }
 
@@ -1935,7 +1935,7 @@ static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
 }
 
 /* A barrier of the cluster; it includes one of the block. */
-static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
+static void ptxk__cluster_barrier(ptx_kernel *k, const ptxk__cluster *c) {
     if (!c->possible) {
         ptx_bar_sync(k, ptx_imm(0));
         return;
@@ -1945,7 +1945,7 @@ static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
 }
 
 /* p where this block owns piece i of work shared by the live blocks, else false. */
-static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
+static ptx_val ptxk__cluster_owns_piece(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
     ptx_val mine;
     if (!c->possible) return p;
     mine = ptx_rem(k, i, c->live);
@@ -1954,7 +1954,8 @@ static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_va
 }
 
 /* The address in the `turn`th live block after this one (cyclically) that corresponds to `address` here. */
-static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val address, ptx_val turn) {
+static ptx_val ptxk__cluster_peer_address(ptx_kernel *k, const ptxk__cluster *c, ptx_val address,
+                                          ptx_val turn) {
     ptx_val rank = ptx_add(k, c->rank, turn), less, p;
     less = ptx_sub(k, rank, c->live);
     p = ptx_setp(k, PTX_GE, rank, c->live);
@@ -1965,22 +1966,22 @@ static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val
 /* Broadcasts to the shared memory of every live block what each block has a share of. The caller writes its
    share to `to`, first in this block, then in each other, in a loop; a cluster barrier ends it.
 
-       for (pass = 0; ptxk__cluster_spread(k, c, pass, here, &to); pass++) write(to);
+       for (pass = 0; ptxk__cluster_broadcast(k, c, pass, here, &to); pass++) write(to);
 
    The block must have called ptxk__cluster_arrive before: others may overwrite `here` from then on. */
-static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
-                                ptx_val *to) {
+static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
+                                   ptx_val *to) {
     ptx_val turn;
     *to = here;
     if (!pass) return 1;
     if (pass == 1 && c->possible) {
         ptx_cluster_wait(k);
         turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
-        *to = ptxk__cluster_peer(k, c, here, turn);
+        *to = ptxk__cluster_peer_address(k, c, here, turn);
         return 1;
     }
     if (c->possible) ptx_end(k);
-    ptxk__cluster_meet(k, c);
+    ptxk__cluster_barrier(k, c);
     return 0;
 }
 
@@ -2001,7 +2002,7 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 #define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
 /* The weight 2^(x - y) of a score x relative to the maximum y. */
-static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
+static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     ptx_val difference = ptx_sub(k, x, y);
     return ptx_ex2(k, difference);
 }
@@ -2032,9 +2033,9 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
 }
 
 /* Sets the reference to `most`. Returns the factor for the caller's sums. */
-static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
-    shrink = ptxk__weight(k, old, most);
+    shrink = ptxk__score_weight(k, old, most);
     total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
     ptx_set(k, s->most, most);
     ptx_set(k, s->total, total);
@@ -2042,13 +2043,13 @@ static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_va
 }
 
 /* Merges n states: the reference and total of all, and the factor for the sums of each. */
-static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                               ptx_val *factor, ptx_val *top, ptx_val *all) {
+static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                                ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
     *top = most[0];
     for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
     for (i = 0; i < n; i++) {
-        factor[i] = ptxk__weight(k, most[i], *top);
+        factor[i] = ptxk__score_weight(k, most[i], *top);
         *all = i ? ptx_fma(k, factor[i], total[i], *all) : ptx_op2(k, PTX_MUL, PTX_RN, factor[i], total[i]);
     }
 }
@@ -2059,7 +2060,7 @@ static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, c
    memory. It returns true in all threads of the last of `count` blocks with this counter (u32, global, 0
    before and after); that block then sees the writes of the others. flag: 4 bytes of shared memory that
    nothing else uses meanwhile. */
-static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
+static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
     ptx_val last = ptx_sub(k, count, ptx_u32(1)), p, old;
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
@@ -2115,13 +2116,13 @@ static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
 }
 
 /* The position of a thread: its row, its first element, and predicates for the accesses inside the row. */
-typedef struct ptxk__seat {
+typedef struct ptxk__row_position {
     ptx_val row, lane, start; /* start: lane * vec, plus the offset of the pass */
     ptx_val inside[32];
-} ptxk__seat;
+} ptxk__row_position;
 
 /* Begins a row kernel; warps without a row exit. */
-static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__seat *s) {
+static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__row_position *s) {
     ptx_val tid = ptx_tid_x(k), p;
     s->row = ptx_ctaid_x(k);
     s->lane = tid;
@@ -2141,7 +2142,7 @@ static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
     return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
 }
 
-static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
+static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_position *s) {
     uint32_t r;
     for (r = 0; r < f->rounds; r++) {
         if (ptxk__row_partial(f, r)) {
@@ -2152,23 +2153,23 @@ static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
 }
 
 /* The address of the thread's first element in the row; row NULL: in a row of weights. */
-static ptx_val ptxk__row_at(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val args,
-                            size_t offset, uint32_t bytes, int own) {
+static ptx_val ptxk__row_address(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_val args,
+                                 size_t offset, uint32_t bytes, int own) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
     if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
     return ptx_ptr_add(k, at, s->start, bytes);
 }
 
-static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
-                           ptx_val *out) {
+static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
+                           ptx_val at, ptx_val *out) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++)
-        ptxk__load_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
-                      ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
+        ptxk__load_f32_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
+                          ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
 }
 
-static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
-                            const ptx_val *x) {
+static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
+                            ptx_val at, const ptx_val *x) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++) {
         int partial = ptxk__row_partial(f, r);
@@ -2185,8 +2186,9 @@ static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op,
 
 /* Opens a loop over the passes of a row and returns the position in it; *i counts elements. ptx_end() closes
    it. */
-static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val *i) {
-    ptxk__seat here = *s;
+static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s,
+                                         ptx_val *i) {
+    ptxk__row_position here = *s;
     *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
     here.start = ptx_add(k, s->start, *i);
     ptxk__row_inside(k, f, &here);
@@ -2200,7 +2202,7 @@ static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__
 
    In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
    lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
-   values these are; the layout of x in shared memory is the same for all formats (ptxk__x_put). Plain
+   values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x). Plain
    numbers: a lane takes 8 of 256.
 
    Blocks of 18, 34 and 210 bytes are 2-byte aligned in a row, and rows need not begin at a multiple of 16.
@@ -2215,13 +2217,13 @@ static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__
                  no other lane's bank. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* scale for each half; without; plain */
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS };                /* scale for each half; without; plain */
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
     ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
     ptx_val x[2];           /* offsets in a record of x: of the two halves of 16, first time */
-    ptx_val d[2], s[2]; /* of the first half's factor; of the sum that this lane adds */
+    ptx_val d[2], s[2];     /* of the first half's factor; of the sum that this lane adds */
     ptx_val c[10];          /* the format's own */
 } ptxk__lane;
 
@@ -2247,12 +2249,12 @@ typedef struct ptxk__block {
     uint32_t id, values, bytes; /* of a block */
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
-    uint32_t is_signed;         /* the bytes */
-    uint32_t unit, pair; /* values of a step with few columns; adjacent blocks of 256 then */
-    uint32_t run, run_area;     /* values and shared bytes of a run, where a step has 1024; or 0 */
-    uint32_t rows;              /* most rows of a warp */
-    float first, second;        /* 1 / the constant of the first and second half */
-    float offset;               /* subtracted from every integer; has_minimum: blocks have their own */
+    uint32_t is_signed;     /* the bytes */
+    uint32_t unit, pair;    /* values of a step with few columns; adjacent blocks of 256 then */
+    uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
+    uint32_t rows;          /* most rows of a warp */
+    float first, second;    /* 1 / the constant of the first and second half */
+    float offset;           /* subtracted from every integer; has_minimum: blocks have their own */
     uint32_t has_minimum;
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
@@ -2285,8 +2287,8 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
 }
 
 /* (a >> shift & mask) | (b >> other & rest) */
-static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                               ptx_val other, ptx_val rest) {
+static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
+                                  ptx_val other, ptx_val rest) {
     ptx_val high, low;
     high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
     high = ptx_and(k, high, ptx_as(mask, PTX_U32));
@@ -2296,17 +2298,17 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
 }
 
 /* Reads the first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
-static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
+static void ptxk__read_k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
     ptx_val head[4], half[2], low, minimum;
     ptxk_load16(k, NULL, ptx_at(block, 0), head);
     ptx_unpack(k, PTX_F16, 2, head[0], half);
     share->factor = ptx_cvt(k, PTX_F32, half[0]);
     minimum = ptx_cvt(k, PTX_F32, half[1]);
-    low = ptxk__two_parts(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
+    low = ptxk__merge_fields(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
     share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
     low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
     share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
+    low = ptxk__merge_fields(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
     low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
     share->minimum = ptx_mul(k, minimum, low);
 }
@@ -2320,7 +2322,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
         share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
     }
-    ptxk__k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, at->block, share);
 }
 
 /* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes that all lanes with the same h
@@ -2349,13 +2351,13 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
         x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
         share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
     }
-    ptxk__k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, at->block, share);
 }
 
 /* Loads 4 n bytes from `words` + offset, 2-byte aligned: loads n + 1 aligned words and joins each two by
    prmt. */
-static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                           ptx_val *out) {
+static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
+                             ptx_val *out) {
     ptx_val word[9];
     uint32_t i;
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
@@ -2364,12 +2366,12 @@ static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, u
 
 /* Loads 16 bytes at `add` + offset from the place. Lanes with the swapped order exchange the halves that they
    read. */
-static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
-                              ptx_val *out) {
+static void ptxk__load_16_bytes(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
+                                ptx_val *out) {
     ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
     uint32_t i;
     if (!at->turning) {
-        ptxk__words_at(k, at, from, offset, 4, out);
+        ptxk__load_words(k, at, from, offset, 4, out);
         return;
     }
     other = ptx_ptr_add(k, at->other, add, 1);
@@ -2381,7 +2383,7 @@ static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add,
     for (i = 0; i < 4; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
+static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
     ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
     return ptx_cvt(k, PTX_F32, x);
 }
@@ -2408,8 +2410,8 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
                             ptxk__share *share) {
     ptx_val from, q[4], h[4], x, y;
     uint32_t i;
-    ptxk__16_bytes_at(k, at, lane->c[4], 0, q);
-    ptxk__16_bytes_at(k, at, lane->c[2], 128, h);
+    ptxk__load_16_bytes(k, at, lane->c[4], 0, q);
+    ptxk__load_16_bytes(k, at, lane->c[2], 128, h);
     for (i = 0; i < 4; i++) {
         x = ptx_shl(k, q[i], ptx_u32(2));
         x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
@@ -2423,17 +2425,17 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     from = ptx_ptr_add(k, at->block, lane->c[3], 1);
     share->scale[0] = ptx_ld(k, PTX_S8, ptx_at(from, 192));
     share->scale[1] = ptx_ld(k, PTX_S8, ptx_at(from, 196));
-    share->factor = ptxk__f16_at(k, at->block, 208);
+    share->factor = ptxk__load_f16(k, at->block, 208);
 }
 
 static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
-    ptxk__words_at(k, at, at->words, 0, 8, words);
+    ptxk__load_words(k, at, at->words, 0, 8, words);
     memcpy(share->half[0], words, sizeof share->half[0]);
     memcpy(share->half[1], words + 4, sizeof share->half[1]);
-    share->factor = ptxk__f16_at(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
 /* The first half is 16 times too large, the second is not: see ptxk__rows_product. */
@@ -2442,12 +2444,12 @@ static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptx_val words[4];
     uint32_t i;
     (void)lane;
-    ptxk__words_at(k, at, at->words, 0, 4, words);
+    ptxk__load_words(k, at, at->words, 0, 4, words);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
     }
-    share->factor = ptxk__f16_at(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
 /* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32, 4 i ... and 128 + 4 i ..., so that the
@@ -2498,9 +2500,7 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 }
 
 /* The unit of k: a whole block, or 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind == PTXK__NUMBERS ? 8 : b->values;
-}
+static uint32_t ptxk__block_step(const ptxk__block *b) { return b->kind == PTXK__NUMBERS ? 8 : b->values; }
 
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
@@ -2513,35 +2513,31 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
-    uint32_t planes;     /* byte planes of x: 2 or 1; 0: x is f32 */
-    uint32_t record;     /* bytes of a record of x: 1024 values as integers, 256 as f32 */
-    uint32_t values;     /* values of a record of x */
-    uint32_t rows;       /* rows of the warp */
-    uint32_t unit;       /* values of a row in a step */
+    uint32_t planes; /* byte planes of x: 2 or 1; 0: x is f32 */
+    uint32_t record; /* bytes of a record of x: 1024 values as integers, 256 as f32 */
+    uint32_t values; /* values of a record of x */
+    uint32_t rows;   /* rows of the warp */
+    uint32_t unit;   /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t times;      /* times that a lane takes 32 or 8 values in a step */
-    uint32_t area;       /* shared bytes for a row's part of a step: whole chunks */
-    uint32_t runs;       /* runs of a row's part */
+    uint32_t times;               /* times that a lane takes 32 or 8 values in a step */
+    uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
+    uint32_t runs;                /* runs of a row's part */
     uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
-    uint32_t turning;    /* some lanes read words in the order 2, 3, 0, 1 */
-    uint32_t step;       /* shared bytes of a step, all rows */
-    uint32_t stages;     /* steps in the ring: one is read, the others are in flight */
-    uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
-    uint32_t rounds;     /* chunks of a step that a lane copies */
-    uint32_t grain;      /* copies begin at multiples of so many bytes: whole sectors, where possible */
-    uint32_t toggles;    /* where a step begins between two such multiples: moves by this, back, ... */
-    uint32_t sized;      /* the last step has partial chunks, or chunks of zeros */
+    uint32_t turning;             /* some lanes read words in the order 2, 3, 0, 1 */
+    uint32_t step;                /* shared bytes of a step, all rows */
+    uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
+    uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
+    uint32_t rounds;              /* chunks of a step that a lane copies */
+    uint32_t grain;   /* copies begin at multiples of so many bytes: whole sectors, where possible */
+    uint32_t toggles; /* where a step begins between two such multiples: moves by this, back, ... */
+    uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
    sums; and 64 spare bytes, so that blocks b and b + 4 differ by half the banks. */
-static uint32_t ptxk__x_record(uint32_t planes) {
-    return planes ? 1024 * planes + 320 : 1024;
-}
+static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 320 : 1024; }
 
-static uint32_t ptxk__x_values(uint32_t planes) {
-    return planes ? 1024 : 256;
-}
+static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
 
 /* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: a bound of the rows, or
    0. unit: values of a step. Returns 0 when nothing fits. */
@@ -2626,8 +2622,8 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
 /* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
    x. record: address in global or shared memory, 16-byte aligned. block: which 256 of the record's 1024
    (ignored with 0 planes, where the record is 256). */
-static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
-                        const ptx_val x[8]) {
+static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
+                          const ptx_val x[8]) {
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
     if (!planes) {
@@ -2701,8 +2697,8 @@ static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val bl
 
 /* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
    full warp has one value. The spare bytes of the record must be 0 already. */
-static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                              ptx_val x) {
+static void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
+                                ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -2763,8 +2759,8 @@ static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_
      ptxk__rows_finish  runs all steps; every lane gets the sums
 
    With state.next set, copies continue after the last step of these rows: next() redirects them to other rows
-   of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or ends them. Copies and products are then two
-   positions in one sequence of steps. ptxk__rows_first issues the first copies.
+   of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
+   then two positions in one sequence of steps. ptxk__rows_issue_first issues the first copies.
 
    Weights come through shared memory, a ring for each warp: a warp's request is 512 consecutive bytes,
    whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
@@ -2772,40 +2768,40 @@ static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val group;                   /* j: which of 4 blocks at a time */
-    ptx_val ring, mine;              /* this warp's shared memory; this lane's first chunk in it */
-    ptx_val row_of[8], chunk_of[8];  /* the lane's chunk: row of the warp, offset in its run's area */
-    ptx_val run_of[8];               /* bytes of the row's part before that run */
-    ptx_val some;                    /* predicate: it copies in the last round too */
+    ptx_val group;                  /* j: which of 4 blocks at a time */
+    ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
+    ptx_val row_of[8], chunk_of[8]; /* the lane's chunk: row of the warp, offset in its run's area */
+    ptx_val run_of[8];              /* bytes of the row's part before that run */
+    ptx_val some;                   /* predicate: it copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];                 /* first source address of each round */
-    ptx_val count[8];                /* not sized: number of steps with this chunk */
-    ptx_var full[8];                 /* 2-byte aligned formats: bytes of each chunk that belong to the row */
-    ptx_val both[8];                 /* toggles: advance of two steps together */
-    ptx_val half[8];                 /* toggles: u64, offset of each chunk in its sector */
-    ptx_val last[8];                 /* sized: bytes in the last step */
-    ptx_var slot;                    /* ring offset of the step that is read */
-    ptx_val own[2];                  /* bytes from a row's start to the lane's block */
-    ptx_val own_last;                /* not sized: the same in the last step, of a block that exists */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
-    ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
+    ptx_val from[8];  /* first source address of each round */
+    ptx_val count[8]; /* not sized: number of steps with this chunk */
+    ptx_var full[8];  /* 2-byte aligned formats: bytes of each chunk that belong to the row */
+    ptx_val both[8];  /* toggles: advance of two steps together */
+    ptx_val half[8];  /* toggles: u64, offset of each chunk in its sector */
+    ptx_val last[8];  /* sized: bytes in the last step */
+    ptx_var slot;     /* ring offset of the step that is read */
+    ptx_val own[2];   /* bytes from a row's start to the lane's block */
+    ptx_val own_last; /* not sized: the same in the last step, of a block that exists */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX];                    /* offsets in a slot */
+    ptx_val pick[2][PTXK__ROWS_MAX];                                               /* ... see ptxk__place */
     ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
-    ptx_val run; /* runs: bytes of the row's part before the run of the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: added to them, `move` and 0 alternating */
+    ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
+    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to them, `move` and 0 alternating */
     ptx_val move[PTXK__ROWS_MAX];
-    ptx_var x;                       /* the record of the next step */
+    ptx_var x; /* the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;            /* bytes of the last step; toggles: xor of its offset */
-    void (*next)(void *context);     /* or NULL */
+    ptx_val rest, turned;        /* bytes of the last step; toggles: xor of its offset */
+    void (*next)(void *context); /* or NULL */
     void *context;
-    ptx_var ahead;                   /* next: the step to be copied next; s->steps: none */
-    ptx_var kept[5][8];              /* next: from, count, last, both, half, where they change */
+    ptx_var ahead;      /* next: the step to be copied next; s->steps: none */
+    ptx_var kept[5][8]; /* next: from, count, last, both, half, where they change */
 } ptxk__rows_state;
 
 /* Where the copies of a group of rows begin. */
-typedef struct ptxk__aim {
+typedef struct ptxk__copy_start {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
-} ptxk__aim;
+} ptxk__copy_start;
 
 static int ptxk__has_cp_async(ptx_kernel *k) {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
@@ -2826,8 +2822,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
         b = ptx_xor(k, b, other);
         lane->x[0] = ptx_shl(k, b, ptx_u32(4));
-        lane->x[1] = f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512))
-                                          : ptx_xor(k, lane->x[0], ptx_u32(16));
+        lane->x[1] =
+            f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512)) : ptx_xor(k, lane->x[0], ptx_u32(16));
         s->own[0] = ptx_u32(0);
         return;
     }
@@ -2928,18 +2924,18 @@ static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
 }
 
 /* Whether the chunks of a round lie 512 bytes after those of the round before. */
-static int ptxk__round_follows(const ptxk__rows *f, uint32_t round) {
+static int ptxk__round_is_consecutive(const ptxk__rows *f, uint32_t round) {
     return round && f->rows == 1 && f->runs == 1;
 }
 
-typedef struct ptxk__sent { /* chunks of a step in flight through registers */
+typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
-} ptxk__sent;
+} ptxk__chunks_in_flight;
 
 /* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
-   step. Before sm_80 it loads, and ptxk__rows_keep stores. */
-static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                            ptx_val index, ptxk__sent *sent) {
+   step. Before sm_80 it loads, and ptxk__rows_store_chunks stores. */
+static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                                    ptx_val index, ptxk__chunks_in_flight *sent) {
     int async = ptxk__has_cp_async(k);
     ptx_val to, there, last, from, bytes, go, next;
     uint32_t i;
@@ -2951,7 +2947,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     to = ptx_ptr_add(k, s->mine, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
-        if (ptxk__round_follows(f, i)) {
+        if (ptxk__round_is_consecutive(f, i)) {
             from = ptx_ptr_add(k, from, ptx_u64(512), 1);
         } else {
             from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
@@ -2973,8 +2969,10 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         if (async) {
             if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
             ptx_guard(k, go);
-            if (f->sized) ptx_cp_async_16_zfill(k, to, from, bytes);
-            else ptx_cp_async_16(k, to, from);
+            if (f->sized)
+                ptx_cp_async_16_zfill(k, to, from, bytes);
+            else
+                ptx_cp_async_16(k, to, from);
         } else {
             sent->go[i] = go;
             sent->from[i] = from;
@@ -2993,9 +2991,9 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     if (async) ptx_cp_async_commit(k);
 }
 
-/* Before sm_80: stores the chunks that ptxk__rows_send loaded in the ring. The last bytes of a row that are
-   no whole chunk go two by two. */
-static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
+/* Before sm_80: stores the chunks that ptxk__rows_issue_copies loaded in the ring. The last bytes of a row
+   that are no whole chunk go two by two. */
+static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const ptxk__chunks_in_flight *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
     if (ptxk__has_cp_async(k)) return;
@@ -3035,15 +3033,15 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 
 /* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0, including
    the skipped bytes. */
-static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
-                           ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
+static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
+                                  ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *aim) {
     ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
     uint32_t i;
     unit = ptx_u32(f->unit_bytes);
     last_row = ptx_sub(k, n, ptx_u32(1));
     if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i)) {
+        if (!ptxk__round_is_consecutive(f, i)) {
             r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
             r = ptx_min(k, r, last_row);
             at = ptx_mul_wide(k, r, row_bytes);
@@ -3088,7 +3086,7 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
 
 /* Chooses the order of words of row i, whose block lies `past` bytes, 0 or 2, after an aligned word: of the
    four blocks that a warp reads at a time, either 0 and 2 or 1 and 3 have `past` 2. */
-static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
+static void ptxk__rows_word_order(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
     ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
     odd = ptx_and(k, s->group, ptx_u32(1));
     odd = ptx_shl(k, odd, ptx_u32(2));
@@ -3104,8 +3102,8 @@ static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_
 }
 
 /* Computes the offsets in a slot that the lane reads for those rows. */
-static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
-                            ptx_val row_bytes, ptx_val row, ptx_val n) {
+static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
+                                    ptx_val row_bytes, ptx_val row, ptx_val n) {
     ptx_val last_row, r, at, low, p, here, off;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
     if (f->block->aligned) return;
@@ -3143,7 +3141,7 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
             at = ptx_and(k, at, ptx_u32(~3u));
             s->words[t][i] = at;
             off = ptx_sub(k, here, at);
-            if (f->turning) ptxk__rows_turn(k, s, i, off);
+            if (f->turning) ptxk__rows_word_order(k, s, i, off);
             off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
             s->pick[t][i] = ptx_as(off, PTX_B32);
         }
@@ -3156,12 +3154,12 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
-    ptxk__aim aim;
-    ptxk__sent sent;
+    ptxk__copy_start aim;
+    ptxk__chunks_in_flight sent;
     uint32_t i;
     base = ptx_ptr_add(k, weights, skip, 1);
     ptxk__rows_steps(k, f, s, bytes);
-    ptxk__rows_aim(k, f, s, base, row_bytes, row, n, &aim);
+    ptxk__rows_find_start(k, f, s, base, row_bytes, row, n, &aim);
     memcpy(s->from, aim.from, sizeof s->from);
     memcpy(s->count, aim.count, sizeof s->count);
     memcpy(s->both, aim.both, sizeof s->both);
@@ -3169,13 +3167,13 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     memcpy(s->last, aim.last, sizeof s->last);
     for (i = 0; i < f->rounds && f->sized; i++)
         if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, aim.full[i]);
-    ptxk__rows_view(k, f, s, base, row_bytes, row, n);
+    ptxk__rows_slot_offsets(k, f, s, base, row_bytes, row, n);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
         ptx_var index = ptx_var_new(k, ptx_u32(i));
         r = ptx_get(k, index);
-        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), r, &sent);
-        ptxk__rows_keep(k, f, &sent);
+        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step), r, &sent);
+        ptxk__rows_store_chunks(k, f, &sent);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
@@ -3195,18 +3193,18 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
     }
 }
 
-static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                const ptxk__aim *aim) {
+static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                 const ptxk__copy_start *aim) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i))
+        if (!ptxk__round_is_consecutive(f, i))
             ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
         if (!f->sized) {
             ptx_set(k, s->kept[1][i], aim->count[i]);
             continue;
         }
         ptx_set(k, s->kept[2][i], aim->last[i]);
-        if (f->toggles && !ptxk__round_follows(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
         if (ptxk__round_is_whole(f, i)) continue;
         ptx_set(k, s->full[i], aim->full[i]);
         if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
@@ -3215,8 +3213,8 @@ static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__
 }
 
 /* Issues the copies of the next step, of these rows or the first of the next rows; always commits a group. */
-static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                               ptxk__sent *sent) {
+static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                                  ptxk__chunks_in_flight *sent) {
     ptx_val index = ptx_get(k, s->ahead), p;
     uint32_t i;
     p = ptx_setp(k, PTX_GE, index, s->steps);
@@ -3224,32 +3222,32 @@ static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_st
     s->next(s->context);
     ptx_end(k);
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
+        if (!ptxk__round_is_consecutive(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
         if (!f->sized) {
             s->count[i] = ptx_get(k, s->kept[1][i]);
             continue;
         }
         s->last[i] = ptx_get(k, s->kept[2][i]);
-        if (f->toggles && !ptxk__round_follows(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
         if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
     }
     index = ptx_get(k, s->ahead);
-    ptxk__rows_send(k, f, s, slot, index, sent);
+    ptxk__rows_issue_copies(k, f, s, slot, index, sent);
     index = ptx_add(k, index, ptx_u32(1));
     index = ptx_min(k, index, s->steps);
     ptx_set(k, s->ahead, index);
 }
 
-/* Issues the first steps of a sequence of rows, after ptxk__rows_aim. */
-static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
-    ptxk__sent sent;
+/* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
+static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+    ptxk__chunks_in_flight sent;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     ptx_set(k, s->slot, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
     slot = ptx_mul(k, i, ptx_u32(f->step));
-    ptxk__rows_send_on(k, f, s, slot, &sent);
-    ptxk__rows_keep(k, f, &sent);
+    ptxk__rows_issue_next(k, f, s, slot, &sent);
+    ptxk__rows_store_chunks(k, f, &sent);
     ptx_end(k);
 }
 
@@ -3339,7 +3337,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__x_share x;
     ptxk__place place;
-    ptxk__sent sent;
+    ptxk__chunks_in_flight sent;
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
     place.turning = f->turning;
@@ -3362,11 +3360,11 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     }
     slot = here;
     if (s->next) {
-        ptxk__rows_send_on(k, f, s, before, &sent);
+        ptxk__rows_issue_next(k, f, s, before, &sent);
         if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
-        ptxk__rows_send(k, f, s, before, here, &sent);
+        ptxk__rows_issue_copies(k, f, s, before, here, &sent);
     }
     own = s->own[0];
     if (!f->sized) {
@@ -3419,7 +3417,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     record = ptx_get(k, s->x);
     record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
     ptx_set(k, s->x, record);
-    ptxk__rows_keep(k, f, &sent);
+    ptxk__rows_store_chunks(k, f, &sent);
 }
 
 /* Runs all steps: out[c][r] is the dot product of row r with column c, in every lane. x: shared memory,
@@ -3446,20 +3444,20 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 /* -- vocabulary: weights eight at a time -- */
 
 /* Formats of weights that are read eight at a time, as numbers. */
-typedef struct ptxk__eight {
+typedef struct ptxk__octet_format {
     uint32_t id, block, bytes; /* weights and bytes of a block */
     const char *name;
-} ptxk__eight;
+} ptxk__octet_format;
 
-static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"},
-                                           {PTXK_Q6_K, 256, 210, "q6_k"}, {PTXK_Q8_0, 32, 34, "q8_0"},
-                                           {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
-                                           {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
+static const ptxk__octet_format ptxk__octet_formats[] = {
+    {PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
+    {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
+    {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
 
-static const ptxk__eight *ptxk__eight_of(uint32_t format) {
+static const ptxk__octet_format *ptxk__octet_format_of(uint32_t format) {
     size_t i;
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++)
-        if (ptxk__eights[i].id == format) return &ptxk__eights[i];
+    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
+        if (ptxk__octet_formats[i].id == format) return &ptxk__octet_formats[i];
     return NULL;
 }
 
@@ -3481,16 +3479,16 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
 }
 
 /* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
-static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
+static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
     return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
 /* Loads two words from a 2-byte aligned address. */
-static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
+static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2];
     uint32_t i;
-    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_at(at, offset + 2 * i));
+    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_operand(at, offset + 2 * i));
     for (i = 0; i < 2; i++) {
         pair[0] = half[2 * i];
         pair[1] = half[2 * i + 1];
@@ -3500,7 +3498,7 @@ static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val 
 
 /* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. For Q8_0, whose blocks
    have 32, e may pass 3 into the following blocks. */
-static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
+static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
     o->scaled = o->has_offset = 0;
@@ -3512,10 +3510,10 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         shift = ptx_and(k, e, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(4), shift);
         here = ptx_ptr_add(k, at, here, 8);
-        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
         if (format == PTXK_Q5_K) { /* bit j of 32 bytes */
             here = ptx_ptr_add(k, at, shift, 8);
-            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), fifth);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(here, 16), fifth);
         }
         shift = ptx_and(k, j, ptx_u32(1));
         shift = ptx_shl(k, shift, ptx_u32(2));
@@ -3530,7 +3528,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             }
             ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
         }
-        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_at(at, 0), words);
+        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_operand(at, 0), words);
         ptx_unpack(k, PTX_F16, 2, words[0], wide);
         d = ptx_cvt(k, PTX_F32, wide[0]);
         m = ptx_cvt(k, PTX_F32, wide[1]);
@@ -3568,10 +3566,10 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         j = ptx_mad(k, j, ptx_u32(4), l);
         j = ptx_mad(k, n, ptx_u32(8), j);
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 0, low);
+        ptxk__load_2_words(k, here, 0, low);
         j = ptx_mad(k, n, ptx_u32(4), l);
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 128, high);
+        ptxk__load_2_words(k, here, 128, high);
         shift = ptx_shr(k, c, ptx_u32(1));
         shift = ptx_shl(k, shift, ptx_u32(2));
         c = ptx_shl(k, c, ptx_u32(1));
@@ -3585,9 +3583,9 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         }
         j = ptx_shr(k, e, ptx_u32(1));
         here = ptx_ptr_add(k, at, j, 1);
-        j = ptx_ld(k, PTX_S8, ptxk__weight_at(here, 192));
+        j = ptx_ld(k, PTX_S8, ptxk__weight_operand(here, 192));
         j = ptx_cvt(k, PTX_F32, j);
-        d = ptxk__f16_at(k, at, 208);
+        d = ptxk__load_f16(k, at, 208);
         o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
         o->scaled = 1;
         return;
@@ -3597,12 +3595,12 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         at = ptx_ptr_add(k, at, j, 34);
         j = ptx_and(k, e, ptx_u32(3));
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 2, words);
+        ptxk__load_2_words(k, here, 2, words);
         for (i = 0; i < 2; i++) {
             words[i] = ptx_xor(k, words[i], ptx_b32(0x80808080u));
             ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
         }
-        o->scale = ptxk__f16_at(k, at, 0);
+        o->scale = ptxk__load_f16(k, at, 0);
         o->scaled = 1;
         return;
     }
@@ -3611,7 +3609,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         at = ptx_ptr_add(k, at, j, 18);
         j = ptx_and(k, e, ptx_u32(1));
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 2, words);
+        ptxk__load_2_words(k, here, 2, words);
         shift = ptx_and(k, e, ptx_u32(2));
         shift = ptx_shl(k, shift, ptx_u32(1));
         for (i = 0; i < 2; i++) {
@@ -3619,18 +3617,18 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
             ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
         }
-        o->scale = ptxk__f16_at(k, at, 0);
+        o->scale = ptxk__load_f16(k, at, 0);
         o->scaled = 1;
         return;
     }
     if (format == PTXK_F32) {
         here = ptx_ptr_add(k, at, e, 32);
-        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 0), o->q);
-        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 16), o->q + 4);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_operand(here, 0), o->q);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_operand(here, 16), o->q + 4);
         return;
     }
     here = ptx_ptr_add(k, at, e, 16);
-    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_at(here, 0), o->q);
+    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_operand(here, 0), o->q);
 }
 
 /* ---- [CORE] ---------------------------------------------------------------------------------------------
@@ -3649,8 +3647,8 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__RING 3u   /* mma: ring items of a warp in shared memory; all but one are in flight */
-#define PTXK__SLAB 128u /* mma: most elements of a row in one ring item */
+#define PTXK__RING 3u             /* mma: ring items of a warp in shared memory; all but one are in flight */
+#define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
 #define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
 /* Everything that a flash_decode description determines. */
@@ -3840,7 +3838,7 @@ static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
 }
 
 /* Keys from there to the end of the sequence; below, the keys of one of `splits` chunks. */
-static uint32_t ptxk__flash_keys_of(const ptxk__flash *f, uint32_t length) {
+static uint32_t ptxk__flash_keys_seen(const ptxk__flash *f, uint32_t length) {
     return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
 }
 
@@ -3854,7 +3852,7 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
     ptxk__flash f;
     if (!splits || ptxk__flash_form(desc, &f, NULL)) return 0;
     if (length > PTXK__LEN_MAX) return 0;
-    return ptxk__flash_chunk(&f, ptxk__flash_keys_of(&f, length), splits);
+    return ptxk__flash_chunk(&f, ptxk__flash_keys_seen(&f, length), splits);
 }
 
 /* Lower bound of the traffic: K and V of the keys that are seen (new ones: read from their source, written to
@@ -3886,8 +3884,8 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
 /* Bytes that `splits` chunks in clusters move beyond the lower bound, for sequences of so many keys. A block
    reads some 16 sectors of lengths, pointers and so on. A cluster reads q, one read of which is in the bound,
    and, unless it is the only one, writes a partial result that is read once. */
-static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t keys, uint32_t splits,
-                                uint32_t cluster) {
+static uint64_t ptxk__flash_overhead_bytes(const ptxk__flash *f, uint32_t batch, uint32_t keys,
+                                           uint32_t splits, uint32_t cluster) {
     uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk(f, keys, splits)), parts, columns;
     if (live < 1) live = 1;
     parts = (live + cluster - 1) / cluster;
@@ -3898,8 +3896,8 @@ static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t k
 }
 
 /* Keys of the busiest multiprocessor. */
-static uint64_t ptxk__flash_time(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
-                                 uint32_t splits) {
+static uint64_t ptxk__flash_busiest_keys(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count,
+                                         uint32_t keys, uint32_t splits) {
     uint32_t chunk = ptxk__flash_chunk(f, keys, splits);
     return (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
 }
@@ -3910,8 +3908,8 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
                                    uint32_t want, uint32_t cluster) {
     uint32_t below = want / cluster * cluster, above = ptxk__ceil_div(want, cluster) * cluster;
     if (!below || above > 65535) return below ? below : above;
-    return ptxk__flash_time(f, blocks, sm_count, keys, above)
-                   < ptxk__flash_time(f, blocks, sm_count, keys, below)
+    return ptxk__flash_busiest_keys(f, blocks, sm_count, keys, above)
+                   < ptxk__flash_busiest_keys(f, blocks, sm_count, keys, below)
                ? above
                : below;
 }
@@ -3948,8 +3946,9 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
-    cache = ptxk__product((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes, &fits); /* one sequence's K */
-    (void)ptxk__product(cache, 2 * (uint64_t)shape->batch, &fits);
+    cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
+                                   &fits); /* one sequence's K */
+    (void)ptxk__multiply_checked(cache, 2 * (uint64_t)shape->batch, &fits);
     if (!fits) {
         memset(plan, 0, sizeof *plan);
         return ptxk__refuse(why, PTX_E_DESC,
@@ -3975,7 +3974,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
        would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one cluster
        and leave 140 of 300 multiprocessors idle: a size that gives any of them over an eighth more keys is
        skipped. */
-    keys = ptxk__flash_keys_of(&f, longest);
+    keys = ptxk__flash_keys_seen(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
     most = keys / f.frugal; /* chunks of at least `frugal` keys */
@@ -3991,12 +3990,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     splits = (uint32_t)want;
     for (size = 1; size <= PTXK__CLUSTER; size *= 2) {
         uint32_t n = ptxk__flash_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
-        time = ptxk__flash_time(&f, blocks, shape->sm_count, keys, n);
+        time = ptxk__flash_busiest_keys(&f, blocks, shape->sm_count, keys, n);
         if (size == 1) alone = time;
         if (f.cluster ? size != f.cluster
                       : size > 1 && (size > shape->cluster || want == 1 || time > alone + alone / 8))
             continue;
-        own = ptxk__flash_own(&f, shape->batch, keys, n, size);
+        own = ptxk__flash_overhead_bytes(&f, shape->batch, keys, n, size);
         if (own >= least) continue;
         least = own, cluster = size, splits = n;
         if (own <= plan->min_bytes / 20) break;
@@ -4078,12 +4077,12 @@ typedef struct ptxk__flash_work {
     ptx_val chunks;                         /* blocks of this sequence: the combining one waits for them */
     ptx_val part, parts;                    /* this cluster's number in the sequence; their count */
     ptx_val kv_head, first_column, columns; /* the block's columns */
-    ptx_val length, first, begin, end; /* visible keys: first ... length - 1; this block's */
-    ptx_val safe_lo, safe_hi;          /* keys that all queries see and that lie in the caches */
-    ptx_val base[2], row_bytes;        /* K and V: row 0 of this head; from position to position, u64 */
-    ptx_val table, pool_pages;         /* paged: this sequence's pages; base is that of the pools */
-    ptx_val fresh[2], owner;           /* rows to append, of this head; predicate: this block stores them */
-    ptx_var poison;                    /* 0 or NaN, added to the output */
+    ptx_val length, first, begin, end;      /* visible keys: first ... length - 1; this block's */
+    ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
+    ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
+    ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
+    ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
+    ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
 static int ptxk__flash_cache(int which) {
@@ -4092,7 +4091,8 @@ static int ptxk__flash_cache(int which) {
 }
 
 /* Loads the addresses of the caches, described as for kv_scatter. */
-static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w, ptx_val max_seq) {
+static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
+                                   ptx_val max_seq) {
     ptx_val head, row, here, p, wide;
     int which;
     if (f->page_size) {
@@ -4126,7 +4126,7 @@ static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
 
 /* Computes the block's rank in its cluster and the cluster's number in the sequence. After the loop over keys
    this is computed again, to save registers in the loop. */
-static void ptxk__flash_place(ptx_kernel *k, ptxk__flash_work *w) {
+static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
     ptx_val size, live;
     w->part = w->index;
     w->parts = w->chunks;
@@ -4171,7 +4171,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->first_column = ptx_mul(k, here, ptx_u32(f->tile));
         if (f->tile * (f->tiles - 1) >= f->columns) { /* blocks of this variant take more than 8 columns */
             p = ptx_setp(k, PTX_GE, w->first_column, ptx_u32(f->columns));
-            p = ptxk__cluster_leaves(k, &w->cluster, p);
+            p = ptxk__cluster_exit_condition(k, &w->cluster, p);
             ptx_guard(k, p);
             ptx_ret(k);
         }
@@ -4216,11 +4216,11 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     p = ptx_setp(k, PTX_GE, w->index, w->chunks);
     i = ptx_setp(k, PTX_NE, w->index, ptx_u32(0)); /* block 0 writes an output even without a key */
     p = ptx_and(k, p, i);
-    p = ptxk__cluster_leaves(k, &w->cluster, p);
+    p = ptxk__cluster_exit_condition(k, &w->cluster, p);
     ptx_guard(k, p);
     ptx_ret(k);
     ptxk__cluster_arrive(k, &w->cluster); /* this block has begun: others may write to its shared memory */
-    ptxk__flash_place(k, w);
+    ptxk__flash_locate_block(k, w);
     i = ptx_mul(k, w->index, chunk);
     here = ptx_sub(k, keys, i);
     here = ptx_min(k, here, chunk);
@@ -4242,7 +4242,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 
     ptx_comment(k, "where K and V are");
-    ptxk__flash_bases(k, f, w, max_seq);
+    ptxk__flash_load_bases(k, f, w, max_seq);
     for (which = 0; fresh && which < 2; which++) {
         here = ptxk__arg_ptr(
             k, w->args, which ? offsetof(ptxk_flash_decode_args, v) : offsetof(ptxk_flash_decode_args, k));
@@ -4253,8 +4253,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
 }
 
 /* The row number in q and out, u64, of a column; also its query and head. */
-static ptx_val ptxk__flash_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                               ptx_val *query, ptx_val *head) {
+static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val column, ptx_val *query, ptx_val *head) {
     ptx_val row, wide;
     *query = ptx_u32(0);
     *head = column;
@@ -4270,8 +4270,8 @@ static ptx_val ptxk__flash_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__
 }
 
 /* Whether the query of a column sees the key at a position. */
-static ptx_val ptxk__flash_sees(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                ptx_val column, ptx_val position) {
+static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val column, ptx_val position) {
     ptx_val limit = w->length, p, low;
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
@@ -4287,8 +4287,8 @@ static ptx_val ptxk__flash_sees(ptx_kernel *k, const ptxk__flash *f, const ptxk_
 
 /* The byte offset from base, u64, of the key at a position, where `there` holds. Where the block table has no
    page of the pool for it, sets `there` to false and poisons the output with NaN. */
-static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                               ptx_val position, ptx_val *there) {
+static ptx_val ptxk__flash_key_offset(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val position, ptx_val *there) {
     ptx_val at, page, fits, wide;
     position = ptx_as(position, PTX_U32);
     if (!f->page_size) {
@@ -4320,8 +4320,8 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
 }
 
 /* Loads 16 bytes of a new row, converted to the cache's type. */
-static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                              ptx_val position, ptx_val vec, ptx_val words[4]) {
+static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
+                                   ptx_val position, ptx_val vec, ptx_val words[4]) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
     ptx_val t, at, x[8];
     t = ptx_sub(k, position, w->length);
@@ -4340,14 +4340,14 @@ static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
 
 /* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
    reads consecutive vectors, so that no sector is read twice. */
-static uint32_t ptxk__flash_q_per(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
+static uint32_t ptxk__flash_q_elements(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
 
-static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
-                          ptx_val column, ptx_val vec, ptx_val *x) {
+static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
+                               ptx_val column, ptx_val vec, ptx_val *x) {
     ptx_val words[4], row, query, head, here;
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     column = ptx_add(k, column, w->first_column);
-    row = ptxk__flash_row(k, f, w, column, &query, &head);
+    row = ptxk__flash_column_row(k, f, w, column, &query, &head);
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
     here = ptx_ptr_add(k, here, vec, 16);
     ptxk_load16(k, &p, ptx_at(here, 0), words);
@@ -4356,7 +4356,7 @@ static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash
 
 /* Applies the soft cap to scores given as 2 s / cap in base 2: cap tanh(s / cap) = cap - 2 cap / (1 + e^(2 s
    / cap)). */
-static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x) {
+static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_val x) {
     x = ptx_ex2(k, x);
     x = ptx_add(k, x, ptx_f32(1));
     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -4368,7 +4368,7 @@ static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
 
 /* Shared memory after the warps' states: the block's states, for its cluster, and the flag of
-   ptxk__last_block. */
+   ptxk__is_last_block. */
 static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
     return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
 }
@@ -4396,13 +4396,14 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
 }
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
-static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                               ptx_val vec, const ptx_val sum[4], ptx_val top, ptx_val all) {
+static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
+                                     ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
     uint32_t e;
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
-    row = ptxk__flash_row(k, f, w, column, &query, &head);
+    row = ptxk__flash_column_row(k, f, w, column, &query, &head);
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
     here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -4441,14 +4442,14 @@ static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx
         most[u] = state[u][0];
         total[u] = state[u][1];
     } while (++u < n);
-    ptxk__softmax_join(k, n, most, total, factor, &all[0], &all[1]);
+    ptxk__softmax_merge(k, n, most, total, factor, &all[0], &all[1]);
     for (e = 0; e < 4; e++) joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
     for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
 }
 
 /* Loads a part. there: NULL, or a predicate; where it does not hold the part has no weight. */
-static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
-                             ptx_val state[2], ptx_val value[4]) {
+static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
+                                  ptx_val state[2], ptx_val value[4]) {
     if (!there) {
         ptx_ld_vec(k, PTX_F32, 2, state_at, state);
         ptx_ld_vec(k, PTX_F32, 4, value_at, value);
@@ -4460,7 +4461,7 @@ static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_
 }
 
 /* Run by the last block of a sequence and its columns: merges the partial results, PTXK__JOIN in flight. */
-static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
     ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
         all[2], joined[4];
@@ -4473,8 +4474,7 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     here = ptxk__flash_record(k, f, w, ptx_u32(0), column);
     at = ptx_var_new(k, here);
     stride = ptx_sreg(k, PTX_NCTAID_Y);
-    stride =
-        ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* in records, then bytes */
+    stride = ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* in records, then bytes */
     stride = ptx_mul(k, stride, ptx_u64(f->record));
     s = ptxk__softmax_new(k);
     for (e = 0; e < 4; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
@@ -4486,7 +4486,7 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             row = ptx_add(k, c, ptx_u32(u - 1));
             inside = ptx_setp(k, PTX_LT, row, w->parts);
             row = ptx_ptr_add(k, here, vec, 16);
-            ptxk__flash_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
+            ptxk__flash_load_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
             here = ptx_ptr_add(k, here, stride, 1);
         }
         ptx_set(k, at, here);
@@ -4502,18 +4502,19 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     all[0] = ptx_get(k, s.most);
     all[1] = ptx_get(k, s.total);
     for (e = 0; e < 4; e++) joined[e] = ptx_get(k, sum[e]);
-    ptxk__flash_finish(k, f, w, column, vec, joined, all[0], all[1]);
+    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
     ptx_end(k);
 }
 
 /* Writes 4 elements of the cluster's result: to the output if the cluster has the whole sequence, else to a
    partial result. */
-static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                              ptx_val vec, const ptx_val all[2], const ptx_val joined[4]) {
+static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val column, ptx_val vec, const ptx_val all[2],
+                                      const ptx_val joined[4]) {
     ptx_val p, here;
     p = ptx_setp(k, PTX_LE, w->chunks, w->cluster.live);
     ptx_if(k, p);
-    ptxk__flash_finish(k, f, w, column, vec, joined, all[0], all[1]);
+    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
     ptx_else(k);
     here = ptxk__flash_record(k, f, w, w->part, column);
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
@@ -4526,7 +4527,7 @@ static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
 
 /* Merges the results of the cluster's blocks, each in its block's shared memory. A warp takes pieces of 32
    times 4 elements. */
-static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
     ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
         state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
@@ -4549,32 +4550,32 @@ static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk_
         for (u = 0; u < PTXK__CLUSTER; u++) {
             here = ptx_ptr_add(k, peer[u], column, 8);
             row = ptx_ptr_add(k, peer[u], at, 1);
-            ptxk__flash_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
-                             ptx_at(row, 0), state[u], value[u]);
+            ptxk__flash_load_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
+                                  ptx_at(row, 0), state[u], value[u]);
         }
         ptxk__flash_merge(k, PTXK__CLUSTER, state, value, all, joined);
-        ptxk__flash_leave(k, f, w, column, vec, all, joined);
+        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
     }
     ptx_end(k);
 }
 
 /* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at state_at in
    shared memory; their sums, [warp][column][pitch], before them. */
-static void ptxk__flash_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                              ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
+static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptx_val column, ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
     ptx_val here, row, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
     uint32_t v;
     here = ptx_ptr_add(k, w->shared, column, 8);
     row = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
     row = ptx_ptr_add(k, row, vec, 16);
     for (v = 0; v < PTXK__WARPS; v++)
-        ptxk__flash_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
-                         ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
+        ptxk__flash_load_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
+                              ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
     ptxk__flash_merge(k, PTXK__WARPS, state, words, all, joined);
 }
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
-static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, PTXK__THREADS), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
     for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
@@ -4582,7 +4583,7 @@ static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         if (f->tile * head_vecs % PTXK__THREADS) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
         column[j] = ptx_div(k, i, ptx_u32(head_vecs));
         vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
-        ptxk__flash_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
+        ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
         first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
     ptx_bar_sync(k, ptx_imm(0));
@@ -4604,15 +4605,15 @@ static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
 /* Combines the warps' parts, after they are written. A block without a cluster writes its result. Blocks of a
    cluster share their results and divide the merging. Where that is not the whole sequence, its last block
    combines the partial results. */
-static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
+static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
     ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
-    ptxk__flash_place(k, w);
+    ptxk__flash_locate_block(k, w);
     several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
     ptx_bar_sync(k, ptx_imm(0));
     if (w->cluster.possible) {
         ptx_if(k, several);
-        ptxk__flash_offer(k, f, w);
+        ptxk__flash_share_result(k, f, w);
         ptx_else(k);
     }
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
@@ -4620,15 +4621,15 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        ptxk__flash_warps(k, f, w, column, vec, all, joined);
-        ptxk__flash_leave(k, f, w, column, vec, all, joined);
+        ptxk__flash_merge_warps(k, f, w, column, vec, all, joined);
+        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
     }
     ptx_end(k);
     if (w->cluster.possible) {
         ptx_end(k);
-        ptxk__cluster_meet(k, &w->cluster);
+        ptxk__cluster_barrier(k, &w->cluster);
         ptx_if(k, several);
-        ptxk__flash_cluster(k, f, w);
+        ptxk__flash_merge_cluster(k, f, w);
         ptx_end(k);
     }
     ptxk__cluster_arrive(k, &w->cluster); /* this block has read the others' results */
@@ -4640,9 +4641,9 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
         row = ptx_mad(k, w->sequence, ptx_u32(f->kv_heads * f->tiles), row);
         here = ptx_ptr_add(k, here, row, 4);
         row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_at(f)), 1);
-        p = ptxk__last_block(k, w->tid, here, w->chunks, row);
+        p = ptxk__is_last_block(k, w->tid, here, w->chunks, row);
         ptx_if(k, p);
-        ptxk__flash_combine(k, f, w);
+        ptxk__flash_combine_chunks(k, f, w);
         ptx_end(k);
     }
     ptx_end(k);
@@ -4679,7 +4680,7 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) kept[e] = ptx_var_new(k, words[e]);
     ptx_if(k, fresh);
     {
-        ptxk__flash_fresh(k, f, w, which, position, vec, made);
+        ptxk__flash_load_fresh(k, f, w, which, position, vec, made);
         for (e = 0; e < 4; e++) ptx_set(k, kept[e], made[e]);
         ptx_guard(k, stored);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), made);
@@ -4689,8 +4690,9 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
 }
 
 /* Loads this lane's vectors of `unroll` keys. edge: some may be absent, or new rows. */
-static void ptxk__flash_read(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                             const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4]) {
+static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_state *s, int edge,
+                                  ptx_val words[2][PTXK__UNROLL][2][4]) {
     ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored;
     uint32_t u, v;
     int which;
@@ -4707,7 +4709,7 @@ static void ptxk__flash_read(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             there = ptx_and(k, there, p);
         }
         if (edge || f->page_size) {
-            offset = ptxk__flash_key(k, f, w, position, &there);
+            offset = ptxk__flash_key_offset(k, f, w, position, &there);
         } else if (u) {
             offset = ptx_add(k, offset, s->next_rows);
         }
@@ -4760,7 +4762,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, sees, column;
     ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
 
-    ptxk__flash_read(k, f, w, s, edge, words);
+    ptxk__flash_load_keys(k, f, w, s, edge, words);
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[0][u], row);
         for (h = 0; h < f->tile; h++) {
@@ -4776,17 +4778,17 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
-            if (f->cap > 0) x = ptxk__flash_capped(k, f, x);
+            if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
                 here = ptx_add(k, position, ptx_s32(u * f->rows));
-                sees = ptxk__flash_sees(k, f, w, column, here);
+                sees = ptxk__flash_is_visible(k, f, w, column, here);
                 x = ptx_selp(k, x, ptx_f32(-INFINITY), sees);
             }
             score[h][u] = x;
             most = ptx_max(k, most, x);
         }
-        shrink = ptxk__softmax_raise(k, &s->soft[h], most);
+        shrink = ptxk__softmax_set_reference(k, &s->soft[h], most);
         total = ptx_get(k, s->soft[h].total);
         for (u = 0; u < f->unroll; u++) {
             score[h][u] = ptxk__flash_weight(k, f, score[h][u], most);
@@ -4809,8 +4811,8 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 /* Loads q * scale: from global memory once for the cluster, through shared memory, to registers. */
 static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  ptxk__flash_state *s) {
-    uint32_t per = ptxk__flash_q_per(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass, h, e,
-             v, i;
+    uint32_t per = ptxk__flash_q_elements(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass,
+             h, e, v, i;
     ptx_val turn, column, vec, here, to, p, inside[4], place[4], x[4][8];
     rounds = ptxk__ceil_div(n, PTXK__THREADS);
     for (h = 0; h < rounds; h++) {
@@ -4818,15 +4820,15 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
         column = ptx_div(k, turn, ptx_u32(head_vecs));
         vec = ptx_rem(k, turn, ptx_u32(head_vecs));
         p = ptx_setp(k, PTX_LT, turn, ptx_u32(n));
-        inside[h] = ptxk__cluster_share(k, &w->cluster, column, p);
+        inside[h] = ptxk__cluster_owns_piece(k, &w->cluster, column, p);
         p = ptx_setp(k, PTX_LT, column, w->columns);
         p = ptx_and(k, p, inside[h]);
-        ptxk__flash_q(k, f, w, p, column, vec, x[h]);
+        ptxk__flash_load_q(k, f, w, p, column, vec, x[h]);
         place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
     }
     for (h = 0; h < rounds && !ptxk__scale_is_late(f->scale); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
-    for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, w->shared, &here); pass++)
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, w->shared, &here); pass++)
         for (h = 0; h < rounds; h++) {
             to = ptx_ptr_add(k, here, place[h], 1);
             for (e = 0; e < per; e += 4) {
@@ -4856,7 +4858,7 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
     for (h = 0; h < f->tile; h++) {
         ptx_val mine = ptx_get(k, s->soft[h].most), shrink;
         most[h] = ptxk_warp_reduce(k, PTX_MAX, mine, f->lanes, 32);
-        shrink = ptxk__softmax_raise(k, &s->soft[h], most[h]);
+        shrink = ptxk__softmax_set_reference(k, &s->soft[h], most[h]);
         total[h] = ptx_get(k, s->soft[h].total);
         total[h] = ptx_add(k, total[h], poison);
         total[h] = ptxk_warp_reduce(k, PTX_ADD, total[h], f->lanes, 32);
@@ -4960,7 +4962,7 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
     ptx_end(k);
     ptx_comment(k, "the lanes of a warp, then the warps through shared memory, then the blocks");
     ptxk__flash_scalar_stage(k, f, &w, &s);
-    ptxk__flash_join(k, f, &w);
+    ptxk__flash_combine_block(k, f, &w);
 }
 
 /* -- flash_decode: tensor cores -- */
@@ -4981,11 +4983,11 @@ typedef struct ptxk__flash_mma_state {
     ptx_val pass_bytes;                  /* u64: from pass to pass */
     uint32_t passes;                     /* of an item */
     uint32_t item;                       /* bytes */
-    ptx_val ring, stop;    /* this warp's first item; keys from `stop` on need the edge path */
-    ptx_val tile_bytes;    /* u64: bytes from one of the warp's steps to the next */
-    ptx_var from[2], page; /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole;         /* kind, where a step's rows lie in the caches, seen by all; else 0 */
-    ptx_val kind;          /* 1 + the number of the caches' layout */
+    ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
+    ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
+    ptx_var from[2], page;               /* this lane's first chunk of the next K, V; paged: its page */
+    ptx_var whole; /* kind, where a step's rows lie in the caches, seen by all; else 0 */
+    ptx_val kind;  /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
 static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
@@ -5010,23 +5012,23 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+    uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
              steps = (f->d + 15) / 16, term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
-    count = vecs * per; /* elements of a lane */
+    count = vecs * per;           /* elements of a lane */
     for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
-        p = ptxk__cluster_share(k, &w->cluster, column[n], p);
+        p = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (i = 0; i < vecs; i++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * i));
             here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
             here = ptx_and(k, p, here);
-            ptxk__flash_q(k, f, w, here, column[n], row, x[n] + i * per);
+            ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
         }
     }
     for (n = 0; n < turns; n++) {
@@ -5069,22 +5071,22 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
-        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_weights */
+        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
-        inside[n] = ptxk__cluster_share(k, &w->cluster, column[n], p);
+        inside[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
-            there[n][h] = ptxk__cluster_share(k, &w->cluster, column[n], p);
+            there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
-            to = ptxk__tile_place(k, &t, column[n], chunk);
+            to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
     ptx_cp_async_wait(k, PTXK__RING - 1); /* the copies in flight do not write here */
-    for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, stage, &here); pass++)
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
                 to = ptx_ptr_add(k, here, place[n][h], 1);
@@ -5112,7 +5114,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             chunk = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
             if (pair == 1) chunk = ptx_and(k, chunk, ptx_u32(1));
             chunk = ptx_add(k, chunk, ptx_u32(2 * j));
-            to = ptxk__tile_place(k, &t, row, chunk);
+            to = ptxk__tile_chunk_offset(k, &t, row, chunk);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
                 here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
@@ -5134,8 +5136,8 @@ static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
 
 /* Locates the warp's step at `position` in K and V, for this lane's first chunk, and decides whether all of
    its rows lie in the caches and are seen by all columns. */
-static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                               const ptxk__flash_mma_state *s, ptx_val position) {
+static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    const ptxk__flash_mma_state *s, ptx_val position) {
     ptx_val at, page, next, p, q, wide;
     uint32_t which;
     at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f)));
@@ -5177,7 +5179,7 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
 }
 
 /* Whether this lane copies one of the first `chunks` chunks of a row in a pass. */
-static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
+static ptx_val ptxk__flash_lane_copies(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
     ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
     if (s->tile.pass * s->tile.wide == 32) return p;
     q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
@@ -5196,19 +5198,19 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     there = ptx_setp(k, PTX_GE, at, w->first);
     p = ptx_setp(k, PTX_LT, at, w->end);
     there = ptx_and(k, there, p);
-    from = ptxk__flash_key(k, f, w, at, &there);
+    from = ptxk__flash_key_offset(k, f, w, at, &there);
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_place(k, &s->tile, row, s->chunk);
+    to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
-    active = ptxk__flash_busy(k, s, f->chunks);
-    is_real = ptxk__flash_busy(k, s, real);
+    active = ptxk__flash_lane_copies(k, s, f->chunks);
+    is_real = ptxk__flash_lane_copies(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
         ptx_if(k, fresh);
-        ptxk__flash_fresh(k, f, w, which, at, chunk, words);
+        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = there;
         if (f->tiles > 1) p = ptx_and(k, p, w->owner);
@@ -5231,9 +5233,9 @@ static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const pt
     int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
     ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
     if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* pads with zeros */
-    if (!all) some = ptxk__flash_busy(k, s, copied);
+    if (!all) some = ptxk__flash_lane_copies(k, s, copied);
     for (i = 0; i < s->passes; i++) {
-        ptx_val row = ptxk__tile_row(k, &s->tile, to, i * s->tile.pass), at;
+        ptx_val row = ptxk__tile_row_distance(k, &s->tile, to, i * s->tile.pass), at;
         if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
         at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
                      (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
@@ -5274,7 +5276,7 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
+            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix(k, 4, row, keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
@@ -5285,7 +5287,7 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
 }
 
 /* Repairs a score whose first term gave `first`: where that is infinite, the other terms made the sum NaN. */
-static ptx_val ptxk__flash_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val first, ptx_val x) {
+static ptx_val ptxk__flash_repair_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val first, ptx_val x) {
     ptx_val p = ptx_abs(k, first), q;
     p = ptx_setp(k, PTX_EQ, p, ptx_f32(INFINITY));
     q = ptx_setp(k, PTX_ISNAN, x, x);
@@ -5297,8 +5299,8 @@ static ptx_val ptxk__flash_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val
 /* Turns scores into the exponents of the weights, base 2: usually score * factor - reference. Where a score
    exceeds the reference so far that weights would leave their range, or is NaN or +inf, the whole warp finds
    the maximum and rescales the sums. */
-static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                ptx_val score[4][4][2][4], ptx_var x[4][4][4]) {
+static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                  ptx_val score[4][4][2][4], ptx_var x[4][4][4]) {
     uint32_t mt, n, j, h, e, capped = f->cap > 0;
     ptx_val p = ptx_f32(0), q, v[4][4][4], most, old, shrink, limit;
     int first = 1;
@@ -5337,7 +5339,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             for (mt = 0; mt < f->kt; mt++) {
                 for (e = j; e < 4; e += 2) {
                     if (f->terms > 1)
-                        v[mt][n][e] = ptxk__flash_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
+                        v[mt][n][e] = ptxk__flash_repair_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
                     if (!capped) v[mt][n][e] = ptx_mul(k, v[mt][n][e], s->factor[n][j]);
                     v[mt][n][e] = ptxk__softmax_finite(k, v[mt][n][e]);
                     most = ptx_max(k, v[mt][n][e], most);
@@ -5347,7 +5349,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             most = ptx_add(k, most, ptx_f32(-(double)f->bias));
             old = ptx_get(k, s->soft[n][j].most);
             most = ptx_max(k, most, old);
-            shrink = ptxk__softmax_raise(k, &s->soft[n][j], most);
+            shrink = ptxk__softmax_set_reference(k, &s->soft[n][j], most);
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
@@ -5389,7 +5391,7 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             for (e = 0; e < 4; e++) {
                 ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
                 at = ptx_add(k, row, ptx_s32(16 * mt + e / 2 * 8));
-                sees = ptxk__flash_sees(k, f, w, mine, at);
+                sees = ptxk__flash_is_visible(k, f, w, mine, at);
                 score = ptx_get(k, x[mt][n][e]);
                 score = ptx_selp(k, score, ptx_f32(-INFINITY), sees);
                 ptx_set(k, x[mt][n][e], score);
@@ -5400,8 +5402,8 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 
 /* Packs weights as B operand, keys by columns: transposes each 8 by 8 of the accumulator layout and splits
    each weight into a sum of two numbers of the cache's type. */
-static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                             ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
+static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
     uint32_t mt, n, e, h;
     ptx_val p[4], total, word, back[2], rest[2];
@@ -5429,14 +5431,14 @@ static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 }
 
 /* Adds slab `slab` of V, transposed by ldmatrix, times the weights. */
-static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                             uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
+static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                   uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
     ptx_val values[4], sum[4];
     ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
+            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix_trans(k, 4, row, values);
             for (n = 0; n < f->nt; n++) {
                 const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
@@ -5449,7 +5451,7 @@ static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* Stores the warp's sums and states in shared memory, for ptxk__flash_join. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
@@ -5521,7 +5523,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     for (i = 0; i < items; i++) {
         uint32_t ahead = i + PTXK__RING - 1;
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
-        if (ahead == items) ptxk__flash_locate(k, f, w, s, next);
+        if (ahead == items) ptxk__flash_locate_step(k, f, w, s, next);
         ptxk__flash_copy(k, f, w, s, ahead % items >= f->slabs, ahead % f->slabs,
                          ahead < items ? position : next, to);
         ptx_cp_async_wait(k, PTXK__RING - 1);
@@ -5538,7 +5540,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                             v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
-                            v = ptxk__flash_capped(k, f, v);
+                            v = ptxk__flash_cap_score(k, f, v);
                         }
                         x[mt][n][e] = ptx_var_new(k, v);
                     }
@@ -5546,10 +5548,10 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
             ptx_if(k, p);
             ptxk__flash_mask(k, f, w, position, x);
             ptx_end(k);
-            ptxk__flash_weights(k, f, s, score, x);
-            ptxk__flash_pack(k, f, s, x, weight);
+            ptxk__flash_exponents(k, f, s, score, x);
+            ptxk__flash_pack_weights(k, f, s, x, weight);
         }
-        if (i >= f->slabs) ptxk__flash_sums(k, f, s, i - f->slabs, slot, weight);
+        if (i >= f->slabs) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
         to = slot;
         slot = ptxk__flash_next_slot(k, s, slot);
     }
@@ -5579,12 +5581,12 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     here = ptx_mul(k, w.warp, ptx_u32(s.item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
     ptxk__lane_rows(k, w.lane, &row, &here);
-    s.k_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
     ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
-    s.v_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.v_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
     s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
     s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
-    s.to = ptxk__tile_place(k, &s.tile, s.row, s.chunk);
+    s.to = ptxk__tile_chunk_offset(k, &s.tile, s.row, s.chunk);
     here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
     position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
     next = ptx_var_new(k, position);
@@ -5617,7 +5619,7 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
             s.from[e] = ptx_var_new(k, here);
         }
     }
-    ptxk__flash_locate(k, f, &w, &s, position);
+    ptxk__flash_locate_step(k, f, &w, &s, position);
     reads = ptx_var_new(k, s.ring);
     here = s.ring;
     for (i = 0; i < PTXK__RING - 1; i++) {
@@ -5651,7 +5653,7 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_end(k);
     ptx_comment(k, "the warps through shared memory, then the blocks");
     ptxk__flash_mma_stage(k, f, &w, &s);
-    ptxk__flash_join(k, f, &w);
+    ptxk__flash_combine_block(k, f, &w);
 }
 
 /* -- flash_decode: the entry -- */
@@ -5737,9 +5739,8 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
-                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
-                                         ptxk_message *why) {
+PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
+                                         ptx_plan *plan, ptxk_message *why) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
@@ -5749,7 +5750,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
     if (!shape || !plan)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
-    threads = ptxk__product(row, shape->tokens, &fits);
+    threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
@@ -5937,18 +5938,18 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 typedef struct ptxk__prefill {
     ptx_type type, out;
     uint32_t heads, kv_heads, d, flags, window, precision;
-    uint32_t bytes, out_bytes;       /* of an element */
+    uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
-    uint32_t columns;                /* tiles of 8 columns of out */
-    uint32_t pairs;                  /* steps along d in q . k */
-    uint32_t hold;                   /* q stays in registers */
+    uint32_t columns; /* tiles of 8 columns of out */
+    uint32_t pairs;   /* steps along d in q . k */
+    uint32_t hold;    /* q stays in registers */
     ptxk__tile q, kv;
-    int negative;                    /* the scale is negative */
-    int plain;                       /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
-    float inner;                     /* factor of scores before 2^x in tanh; 0: no cap */
-    float outer;                     /* factor of scores after that, in base 2 */
-    float most;                      /* scores that count as infinite: a power of two; exact times outer */
-    float lift;                      /* the largest weight is 2^lift */
+    int negative; /* the scale is negative */
+    int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
+    float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
+    float outer;  /* factor of scores after that, in base 2 */
+    float most;   /* scores that count as infinite: a power of two; exact times outer */
+    float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
@@ -6248,12 +6249,12 @@ static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative
 /* Fragments for products. f32 runs on tf32, of which mma uses the upper 19 bits: rounded to them (FAST), or
    as a sum of two with the rest, 2^-10 of the value (EXACT). An infinite value has no rest, and is not
    multiplied by the rest of another, which may be 0. */
-typedef struct ptxk__prefill_part {
+typedef struct ptxk__prefill_fragment {
     ptx_val x[4], finite[4], rest[4];
-} ptxk__prefill_part;
+} ptxk__prefill_fragment;
 
 static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t n, const ptx_val *x,
-                                ptxk__prefill_part *part) {
+                                ptxk__prefill_fragment *part) {
     ptx_val whole, p, size;
     uint32_t i;
     for (i = 0; i < n; i++) {
@@ -6272,7 +6273,8 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
 }
 
 static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
-                                  const ptxk__prefill_part *a, const ptxk__prefill_part *b, uint32_t at) {
+                                  const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
+                                  uint32_t at) {
     if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
         ptxk__tile_mma(k, f->type, d, a->finite, b->rest + at);
         ptxk__tile_mma(k, f->type, d, a->rest, b->finite + at);
@@ -6283,14 +6285,14 @@ static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val
 /* Computes the scores q k of the tile. */
 static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val zero = ptx_mov(k, ptx_f32(0)), words[4];
-    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     uint32_t i, n, p, e;
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
     for (p = 0; p < f->pairs; p++) {
-        ptx_val q = f->hold ? s->q : ptxk__tile_turn(k, &f->q, s->q, p), keys;
-        keys = ptxk__tile_turn(k, &f->kv, s->k, p);
+        ptx_val q = f->hold ? s->q : ptxk__tile_pair_reader(k, &f->q, s->q, p), keys;
+        keys = ptxk__tile_pair_reader(k, &f->kv, s->k, p);
         for (i = 0; i < f->m; i++) {
             if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
             ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
@@ -6430,16 +6432,17 @@ static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, pt
 
 /* The rows of a block. Adjacent blocks have adjacent heads; of each sequence the last rows, which see the
    most keys, come first. Computed where needed, not kept, to save registers. */
-typedef struct ptxk__prefill_place {
+typedef struct ptxk__prefill_block {
     ptx_val head, sequence, ragged;
     ptx_val row;    /* u64: of the first query in the tensors */
     ptx_val query;  /* u32: ... in its sequence */
     ptx_val rows;   /* u32: how many; 0: none */
     ptx_val q_len;  /* u32 */
     ptx_val kv_len; /* s32; -1 where it exceeds the limit */
-} ptxk__prefill_place;
+} ptxk__prefill_block;
 
-static void ptxk__prefill_find(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptxk__prefill_place *q) {
+static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, ptx_val args,
+                                       ptxk__prefill_block *q) {
     ptx_val x, p, tile, most;
     x = ptx_ctaid_x(k);
     q->head = ptx_rem(k, x, ptx_u32(f->heads));
@@ -6473,14 +6476,14 @@ static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, ptx_val args, ptx_val sequenc
 }
 
 /* The position among the keys of the block's first query. */
-static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_place *q) {
+static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_block *q) {
     ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
     return ptx_add(k, first, ptx_as(q->query, PTX_S32));
 }
 
 /* The range of keys that the block sees: from the result to s->end; all its queries see safe[0] ... safe[1] -
    1. */
-static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_place *q,
+static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
                                    ptxk__prefill_state *s, ptx_val safe[2]) {
     ptx_val first, last, at = ptx_s32(0), x;
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
@@ -6505,11 +6508,11 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
 
 /* Computes what the mask needs, before scores take the registers: the position of this thread's first row,
    and the number of keys (s32). */
-static void ptxk__prefill_look(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val *first,
-                               ptx_val *kv_len) {
-    ptxk__prefill_place q;
+static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      ptx_val *first, ptx_val *kv_len) {
+    ptxk__prefill_block q;
     ptx_val x;
-    ptxk__prefill_find(k, f, s->args, &q);
+    ptxk__prefill_locate_block(k, f, s->args, &q);
     *kv_len = q.kv_len = ptxk__prefill_kv_len(k, s->args, q.sequence);
     *first = ptxk__prefill_first(k, &q);
     x = ptx_tid_x(k);
@@ -6574,7 +6577,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    if (!(f->inner > 0)) *score = ptxk__at_most(k, *score, (double)f->most);
+                    if (!(f->inner > 0)) *score = ptxk__min_keep_nan(k, *score, (double)f->most);
                     most = ptx_max(k, most, *score);
                 }
             }
@@ -6612,7 +6615,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, uint32_t i,
-                              uint32_t n, const ptxk__prefill_part *a, const ptxk__prefill_part *b,
+                              uint32_t n, const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
                               uint32_t at) {
     ptx_val d[4];
     uint32_t e;
@@ -6623,7 +6626,7 @@ static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefi
 
 /* Adds weights times v. 16-bit types: the weights of 16 keys already lie as operand A. */
 static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
-    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
     for (j = 0; j < f->keys / 16; j++) {
@@ -6634,7 +6637,7 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
         for (n = 0; n < f->columns; n += 2) {
             uint32_t both = n + 1 < f->columns ? 2 : 1;
-            at = ptxk__tile_pair(k, &f->kv, s->v, 16 * j, n / 2);
+            at = ptxk__tile_pair_address(k, &f->kv, s->v, 16 * j, n / 2);
             ptx_ldmatrix_trans(k, 2 * both, at, words);
             ptxk__prefill_split(k, f, 2 * both, words, &b);
             for (e = 0; e < both; e++)
@@ -6646,7 +6649,7 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 /* The same for tf32. Columns t and t + 4 of A are the keys 2 t and 2 t + 1 of 8, whose weights this thread
    has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
 static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
-    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
     for (j = 0; j < f->keys / 8; j++) {
@@ -6657,7 +6660,7 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
         }
         for (n = 0; n < f->columns; n++) {
             for (e = 0; e < 2; e++) {
-                at = ptxk__tile_turn(k, &f->kv, e ? s->v_next : s->v, n);
+                at = ptxk__tile_pair_reader(k, &f->kv, e ? s->v_next : s->v, n);
                 words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__tile_offset(&f->kv, 8 * j, n)));
             }
             ptxk__prefill_split(k, f, 2, words, &b);
@@ -6668,8 +6671,8 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
    of v. */
-static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
-                                ptx_val first) {
+static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                    ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
     ptx_val from, stride, left, to = s->shared;
     left = ptx_sub(k, s->end, first);
@@ -6681,7 +6684,7 @@ static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
     ptxk__tile_commit(k);
-    from = ptxk__rows_on(k, from, stride, f->keys, f->bytes);
+    from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
 
@@ -6690,15 +6693,15 @@ static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
-    ptxk__prefill_fetch(k, f, s, 1, at);
-    if (edge) ptxk__prefill_look(k, f, s, &first, &kv_len);
+    ptxk__prefill_copy_tile(k, f, s, 1, at);
+    if (edge) ptxk__prefill_mask_limits(k, f, s, &first, &kv_len);
     if (f->plain)
         ptxk__prefill_scores_plain(k, f, s);
     else
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptxk__prefill_fetch(k, f, s, 0, next);
+    ptxk__prefill_copy_tile(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
     ptx_set(k, s->at, next);
@@ -6725,7 +6728,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     ptxk__tile_form(&t, 16 * f->m, half * per * 16, 2, 32);
     ptxk__tile_copier_new(k, &t, lane, &c);
     left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
-    from = ptxk__tile_from(k, &c, out, stride, f->out_bytes);
+    from = ptxk__tile_copy_source(k, &c, out, stride, f->out_bytes);
     if (per == 2) {
         chunk = ptx_shr(k, t4, ptx_u32(1));
         to = ptxk__tile_reader(k, &t, stage, g, chunk);
@@ -6740,7 +6743,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
-            ptx_val at = ptxk__tile_turn(k, &t, to, pair);
+            ptx_val at = ptxk__tile_pair_reader(k, &t, to, pair);
             if (per == 1 && n & 1) { /* the other chunk of the pair */
                 at = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(16));
                 at = ptx_ptr(ptx_as(at, PTX_U32), PTX_SHARED);
@@ -6762,7 +6765,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
                 chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
                 p = ptx_and(k, p, chunk);
             }
-            if (i) here = ptxk__rows_on(k, from, stride, i * t.pass, f->out_bytes);
+            if (i) here = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
             ptxk_load16(k, &p, ptx_at(at, (int64_t)(on * t.pass * t.pitch * 16)), x);
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)(first * per * 16)), x);
@@ -6815,8 +6818,8 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 }
 
 /* Whether all queries of the block see all keys of the tile. */
-static ptx_val ptxk__prefill_plain(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                   const ptx_val safe[2]) {
+static ptx_val ptxk__prefill_is_unmasked(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         const ptx_val safe[2]) {
     ptx_val at = ptx_get(k, s->at), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
     p = ptx_setp(k, PTX_LE, end, safe[1]);
     if (f->window) {
@@ -6835,12 +6838,12 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         at = ptx_get(k, s->at);
         p = ptx_setp(k, PTX_LT, at, s->end);
         ptx_while(k, p);
-        p = ptxk__prefill_plain(k, f, s, safe);
+        p = ptxk__prefill_is_unmasked(k, f, s, safe);
         ptx_if(k, p);
         {
             ptx_loop(k);
             ptxk__prefill_tile(k, f, s, 0);
-            p = ptxk__prefill_plain(k, f, s, safe);
+            p = ptxk__prefill_is_unmasked(k, f, s, safe);
             ptx_while(k, p);
             ptx_end(k);
         }
@@ -6866,12 +6869,12 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         row = ptx_add(k, row, x);
     }
     x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__tile_from(k, &s->copier, x, stride, f->bytes);
+    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->bytes);
 }
 
 /* The reader address of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
-static ptx_val ptxk__prefill_words(ptx_kernel *k, const ptxk__prefill *f, ptx_val tile, ptx_val lane,
-                                   uint32_t next) {
+static ptx_val ptxk__prefill_v_reader(ptx_kernel *k, const ptxk__prefill *f, ptx_val tile, ptx_val lane,
+                                      uint32_t next) {
     ptx_val row = ptx_and(k, lane, ptx_u32(3)), half, word;
     row = ptx_mad(k, row, ptx_u32(2), ptx_u32(next));
     half = ptx_shr(k, lane, ptx_u32(4));
@@ -6889,8 +6892,8 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__lane_rows(k, lane, &row, &half);
     tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
-        s->v = ptxk__prefill_words(k, f, tile, lane, 0);
-        s->v_next = ptxk__prefill_words(k, f, tile, lane, 1);
+        s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
+        s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
     } else {
         s->v = s->v_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     }
@@ -6903,7 +6906,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t i, h, n, e;
     ptxk__prefill_state s;
-    ptxk__prefill_place q;
+    ptxk__prefill_block q;
     ptxk__tile_copier copier;
     ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
 
@@ -6915,7 +6918,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
-    ptxk__prefill_find(k, f, args, &q);
+    ptxk__prefill_locate_block(k, f, args, &q);
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
     ptx_guard(k, p);
     ptx_ret(k);
@@ -6927,7 +6930,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
                               q.head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
-    base = ptxk__tile_from(k, &copier, base, stride, f->bytes);
+    base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
     ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
     if (f->plain)
@@ -6941,7 +6944,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
                                  offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
     s.k_at = ptx_var_new(k, base);
-    ptxk__prefill_fetch(k, f, &s, 0, begin);
+    ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     for (i = 0; i < f->m; i++) {
@@ -6955,7 +6958,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
-            row = ptxk__tile_pair(k, &f->q, s.q, 16 * i, n);
+            row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
             ptx_ldmatrix(k, 4, row, s.held[i][n]);
         }
     }
@@ -6965,12 +6968,12 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     lane = ptx_laneid(k);
     warp = ptx_tid_x(k);
     warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_find(k, f, args, &q);
+    ptxk__prefill_locate_block(k, f, args, &q);
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
     rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row; /* for lse */
+    here = row;                                                     /* for lse */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
@@ -7025,7 +7028,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
 #define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
 #define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u     /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_HEAD 256u /* bytes before the sums of squares in the workspace: u32 slices */
 #define PTXK__GEMV_MATRICES 3u
 
 /* Everything that a gemv description determines. */
@@ -7043,7 +7046,7 @@ typedef struct ptxk__gemv {
 } ptxk__gemv;
 
 /* Bytes of dynamic shared memory. */
-static uint32_t ptxk__gemv_room(const ptxk__gemv *f) {
+static uint32_t ptxk__gemv_shared_bytes(const ptxk__gemv *f) {
     return PTXK__GEMV_SHARED - 32 - 2 * f->results;
 }
 
@@ -7060,7 +7063,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
                             "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
     if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %s, must be PTX_F32 or PTX_F16",
-                            ptxk__name_of(d->output_type).s);
+                            ptxk__value_name_of(d->output_type).s);
     if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
@@ -7076,7 +7079,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
-                            ptxk__name_of(format[2]).s);
+                            ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
@@ -7094,9 +7097,9 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
     f->record = ptxk__x_record(f->planes);
     f->values = ptxk__x_values(f->planes);
-    f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
-                 * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
-    room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
+    f->results =
+        4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
+    room = (ptxk__gemv_shared_bytes(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
     if (f->columns > 2)
         room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are small then */
     if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
@@ -7156,14 +7159,16 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
     uint32_t unit_bytes = f->granule * f->record * f->columns;
-    uint32_t fits = (ptxk__gemv_room(f) - f->ring) / unit_bytes;
+    uint32_t fits = (ptxk__gemv_shared_bytes(f) - f->ring) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
              outputs = 0;
     for (i = 0; i < f->matrices; i++) {
         uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
                          / f->rows[i].block->values * f->rows[i].block->bytes;
-        if (f->outputs < f->matrices) tile_unit += bytes;
-        else if (bytes > tile_unit) tile_unit = bytes;
+        if (f->outputs < f->matrices)
+            tile_unit += bytes;
+        else if (bytes > tile_unit)
+            tile_unit = bytes;
         matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
         outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
     }
@@ -7262,13 +7267,13 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
 }
 
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                     ptxk_message *why) {
+                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
         {"more[1].weights", "more[1].bias", "more[1].y"}};
     static const char *const op = "gemv", *const reserved[] = {"reserved", "more[0].reserved",
-                                                                  "more[1].reserved"};
+                                                               "more[1].reserved"};
     ptxk__gemv f;
     ptxk__span s[4 + 3 * PTXK__GEMV_MATRICES];
     uint64_t bytes, rows = 0;
@@ -7301,8 +7306,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
         count++;
     }
     s[count++] = ptxk__span_of("x", args->x, (uint64_t)args->k * f.columns * 4, 16, 1);
-    s[count++] = ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16,
-                               (f.flags & PTXK_GEMV_GAMMA) != 0);
+    s[count++] =
+        ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMV_GAMMA) != 0);
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
                              (f.flags & PTXK_GEMV_RESIDUAL) != 0);
     s[count++].same = 1;
@@ -7407,7 +7412,7 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
     record = ptx_ptr_add(k, record, at, f->record);
     p = ptx_warp_uniform(k, p);
     ptx_if(k, p);
-    ptxk__x_put(k, f->planes, lane, block, record, x);
+    ptxk__store_x(k, f->planes, lane, block, record, x);
     ptx_end(k);
     ptx_ret(k);
 }
@@ -7484,8 +7489,8 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
 }
 
 /* Copies this block's slice of x, all columns, to shared memory: [column][record]. */
-static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
-                             ptx_val shared) {
+static void ptxk__gemv_copy_x(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
+                              ptx_val shared) {
     ptx_val from, to, at, i, tid, all, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
@@ -7519,8 +7524,8 @@ typedef struct ptxk__gemv_state { /* state of a block of the second launch */
 } ptxk__gemv_state;
 
 /* For matrix i in this slice: the bytes of a row, of its part in the slice, and where that begins. */
-static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, uint32_t i,
-                               ptx_val *row_bytes, ptx_val *skip) {
+static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
+                                     uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
     uint32_t record = f->values / b->values * b->bytes;
     ptx_val n, part, most;
@@ -7551,7 +7556,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
-        bytes[m] = ptxk__gemv_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
+        bytes[m] = ptxk__gemv_slice_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
     }
     tiles = ptxk_div_up(k, n, ptx_u32(tile_rows));
     blocks = ptx_sreg(k, PTX_NCTAID_X);
@@ -7670,7 +7675,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
-    ptxk__gemv_stage(k, f, s.args, s.skip, s.count, s.x);
+    ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
         p = ptx_and(k, s.one, p);
@@ -7703,7 +7708,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
 /* -- gemv: sum of slices -- */
 
 /* Adds the partial results of all slices, 4 * stride bytes apart. */
-static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
+static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
     ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
@@ -7746,10 +7751,10 @@ static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
     index = ptx_mad_wide(k, all, column, index);
     at = ptx_ptr_add(k, at, index, 4);
     stride = ptx_mul_wide(k, all, ptx_u32(f->columns));
-    values[0] = ptxk__gemv_total(k, at, stride, slices);
+    values[0] = ptxk__gemv_add_slices(k, at, stride, slices);
     if (f->outputs < f->matrices) {
         at = ptx_ptr_add(k, at, n, 4);
-        values[1] = ptxk__gemv_total(k, at, stride, slices);
+        values[1] = ptxk__gemv_add_slices(k, at, stride, slices);
     }
     for (i = 0; i + 1 < f->outputs; i++) {
         n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(i, n));
@@ -7883,20 +7888,20 @@ typedef struct ptxk__norm {
 } ptxk__norm;
 
 /* Computes the addresses of a position's accesses. */
-static void ptxk__norm_at(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s) {
+static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s) {
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
-    f->x_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
+    f->x_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
     if (f->flags & PTXK_NORM_RESIDUAL)
-        f->r_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
-    f->y_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
+        f->r_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
+    f->y_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
     if (!(f->flags & PTXK_NORM_PLAIN))
-        f->gamma_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
+        f->gamma_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
     if (f->flags & PTXK_NORM_BETA)
-        f->beta_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
+        f->beta_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
 }
 
 /* Loads x; with a residual, adds it, rounds the sum and writes it. */
-static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x) {
+static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val r[PTXK__ROW_LANES];
     ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
@@ -7904,14 +7909,14 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat
     ptxk__row_load(k, &f->row, s, f->x, f->r_at, r);
     for (i = 0; i < n; i++) {
         x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], r[i]);
-        x[i] = ptxk__rounded(k, f->x, x[i]);
+        x[i] = ptxk__round_to_type(k, f->x, x[i]);
     }
     ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
 }
 
 /* Adds this thread's elements to the sum: x, or with mean (of the row) the square of x - mean. mean: or
    NULL. */
-static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val sum,
+static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val sum,
                               const ptx_val *x, int squares, const ptx_val *mean) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     for (i = 0; i < n; i++) {
@@ -7927,7 +7932,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__se
 }
 
 /* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
-static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x,
+static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val weight[PTXK__ROW_LANES];
@@ -7947,15 +7952,15 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__se
 }
 
 /* Sums over the whole row; in a long row by a pass of its own. first: adds the residual. */
-static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s, ptx_val *x, int squares,
-                                const ptx_val *mean, int first, uint32_t scratch) {
+static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
+                                int squares, const ptx_val *mean, int first, uint32_t scratch) {
     ptx_val sum = ptx_f32(0), i, at;
     if (f->row.passes == 1) {
         sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
     } else {
         ptx_var total = ptx_var_new(k, sum);
-        ptxk__seat here = ptxk__row_pass(k, &f->row, s, &i);
-        ptxk__norm_at(k, f, &here);
+        ptxk__row_position here = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__norm_addresses(k, f, &here);
         if (first)
             ptxk__norm_load(k, f, &here, x);
         else
@@ -7972,7 +7977,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *
 
 PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__norm f;
-    ptxk__seat s;
+    ptxk__row_position s;
     ptxk_message why;
     char name[96];
     const ptxk_norm_desc *d = (const ptxk_norm_desc *)desc;
@@ -7997,7 +8002,7 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     ptxk__row_start(k, &f.row, rows, &s);
     if (f.row.passes == 1) {
         ptxk__row_inside(k, &f.row, &s);
-        ptxk__norm_at(k, &f, &s);
+        ptxk__norm_addresses(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
         if (!(f.flags & PTXK_NORM_PLAIN)) /* in flight while the row is summed */
             ptxk__row_load(k, &f.row, &s, f.weight, f.gamma_at, gamma);
@@ -8011,8 +8016,8 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     if (f.row.passes == 1) {
         ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
     } else {
-        ptxk__seat here = ptxk__row_pass(k, &f.row, &s, &i);
-        ptxk__norm_at(k, &f, &here);
+        ptxk__row_position here = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__norm_addresses(k, &f, &here);
         ptxk__row_load(k, &f.row, &here, f.x, f.x_at, x);
         ptxk__norm_finish(k, &f, &here, x, f.layer ? &mean : NULL, factor, NULL);
         ptx_end(k);
@@ -8069,7 +8074,7 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
 /* Loads the scores of a position; -inf past the end. A scale of at most 1 is applied before the maximum is
    subtracted, so that no difference overflows f32. A scale above 1 is applied after, so that no product of a
    finite score overflows: `late` is its absolute value, else 0. */
-static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type,
+static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
                                ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
     ptxk__row_load(k, f, s, type, at, x);
@@ -8078,7 +8083,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__se
             x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
         else if (scale < 0)
             x[i] = ptx_neg(k, x[i]);
-        x[i] = ptxk__below_infinity(k, x[i]);
+        x[i] = ptxk__clamp_infinity(k, x[i]);
         if (ptxk__row_partial(f, i / f->vec))
             x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
     }
@@ -8086,7 +8091,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__se
 
 /* The weight of a score relative to the maximum `most`. */
 static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
-    if (!(late > 0)) return ptxk__weight(k, x, most);
+    if (!(late > 0)) return ptxk__score_weight(k, x, most);
     x = ptx_sub(k, x, most);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(late));
     return ptx_ex2(k, x);
@@ -8094,7 +8099,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
 
 PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__row f;
-    ptxk__seat s, here;
+    ptxk__row_position s, here;
     ptxk_message why;
     char name[96], factor[16] = "";
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
@@ -8127,7 +8132,7 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     second = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
     if (f.passes == 1) {
         ptxk__row_inside(k, &f, &s);
-        x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         most = ptx_f32(-FLT_MAX); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
@@ -8141,7 +8146,7 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     } else {
         ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
         here = ptxk__row_pass(k, &f, &s, &i);
-        x_at = ptxk__row_at(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        x_at = ptxk__row_address(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &here, xt, x_at, scale, late, x);
         old = ptx_get(k, top);
         most = old;
@@ -8166,12 +8171,12 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     sum = ptxk_rcp_or_zero(k, sum);
     if (f.passes > 1) {
         s = ptxk__row_pass(k, &f, &s, &i);
-        x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         for (e = 0; e < n; e++) x[e] = ptxk__softmax_weight(k, x[e], most, late);
     }
     for (e = 0; e < n; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], sum);
-    y_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);
+    y_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);
     ptxk__row_store(k, &f, &s, yt, y_at, x);
     if (f.passes > 1) ptx_end(k);
     ptx_ret(k);
@@ -8226,9 +8231,8 @@ PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, cons
         uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
         if (!stride[i]) stride[i] = args->n;
         if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "activation: %s_stride is %llu, must be n (%u) to 2^40", names[i],
-                                (unsigned long long)stride[i], args->n);
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: %s_stride is %llu, must be n (%u) to 2^40",
+                                names[i], (unsigned long long)stride[i], args->n);
         span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
         ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
         span[i].same = desc->x_type == desc->y_type;
@@ -8272,8 +8276,8 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
 }
 
 /* Computes n elements, one access, of a row. */
-static void ptxk__activation_some(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
-                                  ptx_val i, uint32_t n) {
+static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
+                                    ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
     ptx_val x[8], up[8], here;
     uint32_t e;
@@ -8338,12 +8342,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     ptx_ret(k);
     p = ptx_setp(k, PTX_EQ, odd, ptx_u64(0));
     ptx_if(k, p);
-    ptxk__activation_some(k, d, at, i, vec);
+    ptxk__activation_access(k, d, at, i, vec);
     ptx_else(k);
     last = ptx_add(k, i, ptx_u32(vec));
     last = ptx_min(k, last, n);
     i = ptx_for(k, i, last, ptx_u32(1));
-    ptxk__activation_some(k, d, at, i, 1);
+    ptxk__activation_access(k, d, at, i, 1);
     ptx_end(k);
     ptx_end(k);
     ptx_ret(k);
@@ -8448,7 +8452,7 @@ static double ptxk__exp(double x) {
     return sum;
 }
 
-static int ptxk__sound(double x) { return x >= 0 && x <= 1e30; }
+static int ptxk__is_valid_factor(double x) { return x >= 0 && x <= 1e30; }
 
 PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
                                           ptxk_message *why) {
@@ -8464,8 +8468,9 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
                             out ? "rope_frequencies: dims is %u, must be even"
                                 : "rope_frequencies: out is NULL (dims %u)",
                             dims);
-    if (!ptxk__sound(s.theta) || !ptxk__sound(s.factor) || !ptxk__sound(s.low) || !ptxk__sound(s.high)
-        || !ptxk__sound(s.original) || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
+    if (!ptxk__is_valid_factor(s.theta) || !ptxk__is_valid_factor(s.factor) || !ptxk__is_valid_factor(s.low)
+        || !ptxk__is_valid_factor(s.high) || !ptxk__is_valid_factor(s.original)
+        || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "rope_frequencies: numbers must be finite, at least 0, low below high");
     log_theta = ptxk__log(s.theta > 0 ? s.theta : 10000.0);
@@ -8586,7 +8591,7 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
 /* ======== embed ========================================================================================= */
 
 typedef struct ptxk__embed {
-    const ptxk__eight *format;
+    const ptxk__octet_format *format;
     uint32_t n, each, threads; /* elements of a thread; threads for a row */
     uint64_t row_bytes;
     float scale;
@@ -8596,7 +8601,7 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
-    f->format = ptxk__eight_of(d->format);
+    f->format = ptxk__octet_format_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
@@ -8699,7 +8704,7 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
         block = ptx_div(k, part, ptx_u32(eights));
         at = ptx_ptr_add(k, at, block, f.format->bytes);
         part = ptx_rem(k, part, ptx_u32(eights));
-        ptxk__eight_read(k, d->format, at, part, &o);
+        ptxk__octet_read(k, d->format, at, part, &o);
         for (i = 0; i < 8; i++) {
             x[i] = o.has_offset ? ptx_fma(k, o.q[i], o.scale, o.offset)
                                 : ptx_op2(k, PTX_MUL, PTX_RN, o.q[i], o.scale);
@@ -8781,7 +8786,7 @@ typedef struct ptxk__logits {
     uint32_t threads;
     ptx_val at, n; /* address; number of elements */
     ptx_val tid;
-    ptx_val meet; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    ptx_val meet;     /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
     uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
@@ -8826,7 +8831,7 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     return ptx_max(k, x, other);
 }
 
-static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f) {
+static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(f->barrier), ptx_imm(f->threads));
     else
@@ -8835,18 +8840,18 @@ static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f) {
 
 /* The largest key of all threads, in every thread. One barrier before its shared memory is written, one
    after. */
-static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
+static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
     for (d = 1; d < 32; d *= 2) key = ptxk__max_u64(k, key, d);
     lane = ptx_and(k, f->tid, ptx_u32(31));
     warp = ptx_shr(k, f->tid, ptx_u32(5));
-    ptxk__sample_meet(k, f);
+    ptxk__sample_barrier(k, f);
     at = ptx_ptr_add(k, f->meet, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
-    ptxk__sample_meet(k, f);
+    ptxk__sample_barrier(k, f);
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
     at = ptx_ptr_add(k, f->meet, lane, 8);
     key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
@@ -8873,7 +8878,7 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_set(k, best, x);
     ptx_end(k);
     key = ptx_get(k, best);
-    return ptxk__sample_top(k, f, key);
+    return ptxk__sample_largest_key(k, f, key);
 }
 
 /* The logit of a key, clamped below +inf. */
@@ -8884,14 +8889,14 @@ static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     sign = ptx_not(k, ptx_as(sign, PTX_B32));
     sign = ptx_or(k, sign, ptx_b32(0x80000000u));
     bits = ptx_xor(k, ptx_as(bits, PTX_B32), sign);
-    return ptxk__below_infinity(k, ptx_as(bits, PTX_F32));
+    return ptxk__clamp_infinity(k, ptx_as(bits, PTX_F32));
 }
 
 /* Finds a key: walks down from the largest key, digit by digit, until the weights (by_count: the number of
    tokens) of the keys passed reach `target`. Returns the key there, and the weights of it and all keys above.
    factor: log2 e / temperature; most: the largest logit. */
-static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
-                                 int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
+static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
+                                  int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
     ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weights above the prefix */
     ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* weights or tokens that count towards the target */
@@ -8904,7 +8909,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         at = ptx_ptr_add(k, f->meet, i, 4);
         ptx_st(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(0));
         ptx_end(k);
-        ptxk__sample_meet(k, f);
+        ptxk__sample_barrier(k, f);
         sh = ptx_get(k, shift);
         up = ptx_add(k, sh, ptx_u32(8));
         pre = ptx_get(k, prefix);
@@ -8915,7 +8920,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         p = ptx_setp(k, PTX_EQ, same, pre);
         ptx_if(k, p);
         {
-            x = ptxk__below_infinity(k, x);
+            x = ptxk__clamp_infinity(k, x);
             x = ptx_op2(k, PTX_SUB, PTX_RN, x, most);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, factor);
             x = ptx_ex2(k, x);
@@ -8932,7 +8937,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         }
         ptx_end(k);
         ptx_end(k);
-        ptxk__sample_meet(k, f);
+        ptxk__sample_barrier(k, f);
 
         /* One thread walks down the bins from the largest. */
         p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
@@ -8977,7 +8982,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
             ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24), w);
         }
         ptx_end(k);
-        ptxk__sample_meet(k, f);
+        ptxk__sample_barrier(k, f);
         pre = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND));
         ptx_set(k, prefix, pre);
         x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8));
@@ -9011,12 +9016,12 @@ static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
 }
 
 /* The parameters of sampling, uniform over the threads. */
-typedef struct ptxk__wish {
+typedef struct ptxk__sampling {
     ptx_val temperature, top_p, top_k, seed, counter;
-} ptxk__wish;
+} ptxk__sampling;
 
 /* Samples a token from a row of logits, with a whole block. The temperature is not 0. */
-static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__wish *w) {
+static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__sampling *w) {
     ptx_val best, most, factor, p, all, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
     best = ptxk__argmax(k, f);
@@ -9025,13 +9030,13 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
     ptx_set(k, token, key);
     most = ptxk__key_logit(k, best);
     factor = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32(1.44269504088896340736), w->temperature);
-    factor = ptxk__below_infinity(k, factor);
+    factor = ptxk__clamp_infinity(k, factor);
     all = ptx_cvt(k, PTX_U64, f->n);
     target = ptx_cvt(k, PTX_U64, w->top_k);
     p = ptx_setp(k, PTX_EQ, target, ptx_u64(0));
     target = ptx_selp(k, all, target, p);
     target = ptx_min(k, target, all);
-    ptxk__sample_descend(k, f, most, factor, 1, target, &key, &sum);
+    ptxk__sample_find_key(k, f, most, factor, 1, target, &key, &sum);
     ptx_set(k, total, sum);
     p = ptx_setp(k, PTX_GT, w->top_p, ptx_f32(0));
     part = ptx_setp(k, PTX_LT, w->top_p, ptx_f32(1));
@@ -9044,7 +9049,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
         target = ptx_op2(k, PTX_MUL, PTX_RN, target, part);
         target = ptx_cvt_with(k, PTX_RPI, PTX_U64, target);
         target = ptx_max(k, target, ptx_u64(1));
-        ptxk__sample_descend(k, f, most, factor, 0, target, &key, &sum);
+        ptxk__sample_find_key(k, f, most, factor, 0, target, &key, &sum);
         ptx_set(k, total, sum);
     }
     ptx_end(k);
@@ -9056,7 +9061,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
         r = ptxk__random(k, w->seed, w->counter);
         r = ptx_mul_hi(k, r, sum);
         target = ptx_add(k, r, ptx_u64(1));
-        ptxk__sample_descend(k, f, most, factor, 0, target, &key, &sum);
+        ptxk__sample_find_key(k, f, most, factor, 0, target, &key, &sum);
         key = ptxk__sample_token(k, key);
         ptx_set(k, token, key);
     }
@@ -9067,7 +9072,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
-    ptxk__wish w;
+    ptxk__sampling w;
     ptxk_message why;
     char name[96];
     ptx_kernel *k;
@@ -9141,12 +9146,12 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u /* rows of a tile, four for each warp; a group of x in the next product */
-#define PTXK__DEC_UNIT 1024u   /* slices are multiples of so many values of x: a record of integers */
+#define PTXK__DEC_TILE 32u      /* rows of a tile, four for each warp; a group of x in the next product */
+#define PTXK__DEC_UNIT 1024u    /* slices are multiples of so many values of x: a record of integers */
 #define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
 #define PTXK__DEC_ROUNDS 8u
-#define PTXK__X_SPARE 64u      /* spare bytes at the end of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 592u    /* bytes of a block's control data: the leader's words, product, layer */
+#define PTXK__X_SPARE 64u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
+#define PTXK__DEC_INFO 592u     /* bytes of a block's control data: the leader's words, product, layer */
 #define PTXK__DEC_LAYER_AT 368u /* offset in it of the layer, followed by the address of the next norm */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
@@ -9206,9 +9211,9 @@ typedef struct ptxk__dec {
 } ptxk__dec;
 
 /* Bytes of 256 weights of a format. */
-static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
+static uint32_t ptxk__dec_unit(const ptxk__octet_format *e) { return 256 / e->block * e->bytes; }
 
-static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
+static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
     *at = (here + bytes + 255) / 256 * 256;
     return here;
@@ -9232,7 +9237,8 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->heads, d->kv_heads);
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) known |= 1u << ptxk__eights[i].id;
+    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
+        known |= 1u << ptxk__octet_formats[i].id;
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
@@ -9241,8 +9247,9 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, fits = 0;
-        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
-            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
+        for (j = 0; j < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; j++)
+            if (d->formats >> ptxk__octet_formats[j].id & 1)
+                fits |= columns % ptxk__octet_formats[j].block == 0;
         if (!fits)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
@@ -9342,23 +9349,24 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     at = (flags + 255) / 256 * 256;
     f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
     f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
-    f->x_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->integers);
-    f->x_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->numbers);
-    f->ff_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->integers);
-    f->ff_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
+    f->x_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->integers);
+    f->x_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->numbers);
+    f->ff_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->integers);
+    f->ff_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
     f->whole_heads = d->head_dim % PTXK__DEC_TILE == 0;
     f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
-    f->att_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->integers);
-    f->att_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->numbers);
+    f->att_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->integers);
+    f->att_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->numbers);
     f->zeroed = (uint32_t)at; /* the padding after x is 0 */
-    f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
-    f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
-    f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
-    f->att = ptxk__dec_take(&at, (uint64_t)d->batch * f->q_rows * 4);
+    f->squares = ptxk__dec_reserve(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
+    f->x = ptxk__dec_reserve(&at, (uint64_t)d->batch * d->hidden * 4);
+    f->qkv = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->qkv_rows * 4);
+    f->att = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->q_rows * 4);
     for (i = 0; i < PTXK__DEC_KINDS; i++)
-        f->parts[i] = ptxk__dec_take(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
+        f->parts[i] = ptxk__dec_reserve(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
     f->att_record = 4 * f->group * (d->head_dim + 2);
-    f->att_parts = ptxk__dec_take(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
+    f->att_parts =
+        ptxk__dec_reserve(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
     f->bytes = at;
     return PTX_E_NONE;
 }
@@ -9367,9 +9375,16 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
 enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
-    static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
-                                       "logits",  "attention",          "token",       "choice of a token",
-                                       "length of the prompt", "room after the position",
+    static const char *const name[] = {"q, k, v",
+                                       "attention's output",
+                                       "gate and up",
+                                       "down",
+                                       "logits",
+                                       "attention",
+                                       "token",
+                                       "choice of a token",
+                                       "length of the prompt",
+                                       "room after the position",
                                        "token of the prompt"};
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
@@ -9397,10 +9412,10 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
-    const ptxk__eight *e = ptxk__eight_of(m->format);
+    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
-                            name, ptxk__name_of(m->format).s);
+                            name, ptxk__value_name_of(m->format).s);
     if (columns % e->block)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
@@ -9411,7 +9426,7 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
 }
 
 static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    const ptxk__eight *e = ptxk__eight_of(m->format);
+    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
     return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
 }
 
@@ -9478,8 +9493,8 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
     for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
     span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
-    span[n++] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8,
-                              d->rope_dims != 0);
+    span[n++] =
+        ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8, d->rope_dims != 0);
     span[n++] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)d->hidden * 4, 16, 1);
     span[n++] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
     span[n++] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
@@ -9494,11 +9509,11 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
 
 /* Checks a layer's formats and collects the spans that it names; the two caches, which are written, come
    first. */
-static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
-                                const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
-    static const char *const name[7][2] = {{"q", "q's bias"},         {"k", "k's bias"},
-                                           {"v", "v's bias"},         {"attention's output", "output's bias"},
-                                           {"gate", "gate's bias"},   {"up", "up's bias"},
+static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
+                                      const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
+    static const char *const name[7][2] = {{"q", "q's bias"},       {"k", "k's bias"},
+                                           {"v", "v's bias"},       {"attention's output", "output's bias"},
+                                           {"gate", "gate's bias"}, {"up", "up's bias"},
                                            {"down", "down's bias"}};
     const ptxk_decoder_matrix *m[7];
     uint32_t rows[7], columns[7], i, n = 0;
@@ -9525,8 +9540,8 @@ static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *arg
 }
 
 /* Checks that the caches of other layers do not overlap what layer i names. */
-static ptx_code ptxk__dec_apart(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers, uint32_t i,
-                                const ptxk__span *span, ptxk_message *why) {
+static ptx_code ptxk__dec_check_other_layers(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers,
+                                             uint32_t i, const ptxk__span *span, ptxk_message *why) {
     uint64_t bytes = span[0].bytes, cache[2];
     uint32_t j, n, c;
     for (j = 0; j < args->layer_count; j++) {
@@ -9556,9 +9571,9 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     for (i = 0; layers && !code && i < args->layer_count; i++) {
         char place[32];
         (void)snprintf(place, sizeof place, "decoder: layer %u", i);
-        code = ptxk__dec_layer(&f, args, &layers[i], span + n, why);
+        code = ptxk__dec_check_layer(&f, args, &layers[i], span + n, why);
         if (!code) code = ptxk__check_spans(place, span, n + PTXK__DEC_LAYER_SPANS, why);
-        if (!code) code = ptxk__dec_apart(args, layers, i, span + n, why);
+        if (!code) code = ptxk__dec_check_other_layers(args, layers, i, span + n, why);
     }
     return code;
 }
@@ -9568,7 +9583,7 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 /* The current product. Variables hold what differs between the kinds of products, so that one loop serves
    all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip;                        /* skip: to a block's next slice */
+    ptx_var kind, k, slices, groups, skip; /* skip: to a block's next slice */
     ptx_var base[3], format[3], rows[3], edge[2];
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
@@ -9594,11 +9609,11 @@ enum {
 };
 
 /* The next rows of a warp: tile, gate or up, and the first of the rows of its four. */
-typedef struct ptxk__spot {
+typedef struct ptxk__dec_position {
     ptx_val tile, second, offset;
-} ptxk__spot;
+} ptxk__dec_position;
 
-typedef struct ptxk__deck {
+typedef struct ptxk__dec_state {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
@@ -9609,34 +9624,34 @@ typedef struct ptxk__deck {
     ptxk__job j;
     ptxk__rows_state kept;    /* variables of the copies, shared by all formats */
     ptx_var sent[3], read[3]; /* positions of the copies, and of the products */
-} ptxk__deck;
+} ptxk__dec_state;
 
-static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset) {
+static ptx_val ptxk__dec_at(ptxk__dec_state *c, uint64_t offset) {
     return ptx_ptr_add(c->k, c->workspace, ptx_u64(offset), 1);
 }
 
-static void ptxk__job_put(ptxk__deck *c, ptx_type type, uint32_t field, ptx_val x) {
+static void ptxk__job_put(ptxk__dec_state *c, ptx_type type, uint32_t field, ptx_val x) {
     ptx_val p = ptx_setp(c->k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(c->k, p);
     ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field), x);
 }
 
-static ptx_val ptxk__job_get(ptxk__deck *c, ptx_type type, uint32_t field) {
+static ptx_val ptxk__job_get(ptxk__dec_state *c, ptx_type type, uint32_t field) {
     return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field));
 }
 
-static void ptxk__job_put_at(ptxk__deck *c, uint32_t field, uint64_t offset) {
+static void ptxk__job_put_at(ptxk__dec_state *c, uint32_t field, uint64_t offset) {
     ptx_val at = ptxk__dec_at(c, offset);
     ptxk__job_put(c, PTX_U64, field, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
 /* A barrier of the worker warps, without the finisher warp. */
-static void ptxk__dec_meet(ptxk__deck *c) {
+static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
 /* The address of the next message. Barrier 2 or 3 says that it is written, 4 or 5 that it has been read. */
-static ptx_val ptxk__dec_message(ptxk__deck *c) {
+static ptx_val ptxk__dec_message(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
     m = ptx_mul(k, m, ptx_u32(c->f->out_bytes));
@@ -9644,14 +9659,14 @@ static ptx_val ptxk__dec_message(ptxk__deck *c) {
     return ptx_ptr_add(k, c->shared, m, 1);
 }
 
-static void ptxk__dec_free(ptxk__deck *c) /* waits until the next message may be written */
+static void ptxk__dec_await_free(ptxk__dec_state *c) /* waits until the next message may be written */
 {
     ptx_val id = ptx_get(c->k, c->message);
     id = ptx_add(c->k, id, ptx_u32(4));
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
 }
 
-static void ptxk__dec_send(ptxk__deck *c) {
+static void ptxk__dec_send(ptxk__dec_state *c) {
     ptx_val id = ptx_get(c->k, c->message), other;
     other = ptx_xor(c->k, id, ptx_u32(1));
     id = ptx_add(c->k, id, ptx_u32(2));
@@ -9683,11 +9698,11 @@ enum {
 #define PTXK__M_QUIT 99u
 
 /* Ends the worker warps, after telling the finisher warp to end too. */
-static void ptxk__dec_quit(ptxk__deck *c) {
+static void ptxk__dec_end_workers(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
-    ptxk__dec_free(c);
+    ptxk__dec_await_free(c);
     m = ptxk__dec_message(c);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(k, p);
@@ -9703,7 +9718,7 @@ static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val 
 }
 
 /* The first thread whose wait times out writes what it waited for. */
-static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
+static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_val tile) {
     ptx_kernel *k = c->k;
     ptx_val at, old, p, x;
     at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
@@ -9725,7 +9740,7 @@ static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
 /* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` where
    that does not happen. A lane stops polling once its word is there. When a poll brings nothing new, only the
    lowest missing word is polled: waiting costs 32 bytes a poll. */
-static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
+static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
                            ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
     ptx_var turns = ptx_var_new(k, ptx_u32(0)), missing, asks;
@@ -9778,7 +9793,7 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
         lowest = ptx_clz(k, lowest);
         v = ptx_setp(k, PTX_EQ, lowest, c->lane);
         ptx_if(k, v);
-        ptxk__dec_starved(c, step, i);
+        ptxk__dec_report_starvation(c, step, i);
         ptx_end(k);
         ptx_end(k);
         failed = ptx_or(k, failed, limit);
@@ -9803,7 +9818,7 @@ typedef struct ptxk__wait {
 
 /* All workers wait for the flags, and exit on a timeout. Contains two barriers: afterwards shared memory may
    be overwritten. */
-static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
+static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
     ptx_kernel *k = c->k;
     ptx_val p, at, v;
     ptx_var dead = ptx_var_new(k, ptx_u32(0));
@@ -9818,31 +9833,32 @@ static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), v);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
     v = ptx_ld(k, PTX_U32, ptx_at(at, 0));
     v = ptx_uniform(k, v);
     p = ptx_setp(k, PTX_NE, v, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_quit(c);
+    ptxk__dec_end_workers(c);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 /* -- decoder: products, which weights -- */
 
 /* Selects a u32 from a list by format. */
-static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *)) {
+static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
+                                   uint32_t (*of)(const ptxk__octet_format *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
     size_t i;
     int first = 1;
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
-        if (!(c->f->d.formats >> ptxk__eights[i].id & 1)) continue;
+    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
+        if (!(c->f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
         if (first) {
-            x = ptx_mov(k, ptx_u32(of(&ptxk__eights[i])));
+            x = ptx_mov(k, ptx_u32(of(&ptxk__octet_formats[i])));
         } else {
-            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
-            x = ptx_selp(k, ptx_u32(of(&ptxk__eights[i])), x, p);
+            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
+            x = ptx_selp(k, ptx_u32(of(&ptxk__octet_formats[i])), x, p);
         }
         first = 0;
     }
@@ -9856,7 +9872,7 @@ typedef struct ptxk__pair {
     ptx_val local;                   /* row in the tile */
 } ptxk__pair;
 
-static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o) {
+static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *spot, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
@@ -9892,7 +9908,8 @@ static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o)
 }
 
 /* Whether a position has rows, and in this format. */
-static ptx_val ptxk__dec_goes_with(ptxk__deck *c, const ptxk__spot *spot, const ptxk__rows *f) {
+static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec_position *spot,
+                                             const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, format;
@@ -9917,22 +9934,22 @@ static ptx_val ptxk__dec_goes_with(ptxk__deck *c, const ptxk__spot *spot, const 
     return ptx_and(k, p, q);
 }
 
-static ptxk__spot ptxk__dec_spot(ptxk__deck *c, const ptx_var *at) {
-    ptxk__spot spot;
+static ptxk__dec_position ptxk__dec_get_position(ptxk__dec_state *c, const ptx_var *at) {
+    ptxk__dec_position spot;
     spot.tile = ptx_get(c->k, at[0]);
     spot.second = ptx_get(c->k, at[1]);
     spot.offset = ptx_get(c->k, at[2]);
     return spot;
 }
 
-static void ptxk__dec_set_spot(ptxk__deck *c, const ptx_var *at, const ptxk__spot *spot) {
+static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at, const ptxk__dec_position *spot) {
     ptx_set(c->k, at[0], spot->tile);
     ptx_set(c->k, at[1], spot->second);
     ptx_set(c->k, at[2], spot->offset);
 }
 
 /* Advances a position to the next rows: others of the four, the second matrix, the block's next tile. */
-static void ptxk__dec_after(ptxk__deck *c, uint32_t rows, ptxk__spot *spot) {
+static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *spot) {
     ptx_kernel *k = c->k;
     ptx_val p, x, gated, groups;
     spot->offset = ptx_add(k, spot->offset, ptx_u32(rows));
@@ -9950,7 +9967,7 @@ static void ptxk__dec_after(ptxk__deck *c, uint32_t rows, ptxk__spot *spot) {
 
 /* The rows of one format in this slice. */
 typedef struct ptxk__run {
-    ptxk__deck *c;
+    ptxk__dec_state *c;
     const ptxk__rows *f;
     ptxk__rows_state s;
     ptx_val row_bytes, skip;
@@ -9961,26 +9978,26 @@ static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
 }
 
 /* Continues the copies with the rows after the finished ones, if these have the same format. */
-static void ptxk__dec_next(void *context) {
+static void ptxk__dec_continue_copies(void *context) {
     ptxk__run *r = (ptxk__run *)context;
-    ptxk__deck *c = r->c;
+    ptxk__dec_state *c = r->c;
     ptx_kernel *k = c->k;
-    ptxk__spot spot = ptxk__dec_spot(c, c->sent);
+    ptxk__dec_position spot = ptxk__dec_get_position(c, c->sent);
     ptxk__pair o;
-    ptxk__aim aim;
+    ptxk__copy_start aim;
     ptx_val p;
-    ptxk__dec_after(c, r->f->rows, &spot);
-    p = ptxk__dec_goes_with(c, &spot, r->f);
+    ptxk__dec_advance(c, r->f->rows, &spot);
+    p = ptxk__dec_position_has_format(c, &spot, r->f);
     ptx_if(k, p);
     ptxk__dec_pair(c, &spot, &o);
     ptxk__dec_base(r, &o);
-    ptxk__rows_aim(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &aim);
-    ptxk__rows_keep_aim(k, r->f, &r->s, &aim);
-    ptxk__dec_set_spot(c, c->sent, &spot);
+    ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &aim);
+    ptxk__rows_set_start(k, r->f, &r->s, &aim);
+    ptxk__dec_set_position(c, c->sent, &spot);
     ptx_end(k);
 }
 
-static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
+static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r) {
     ptx_kernel *k = c->k;
     uint32_t unit = PTXK__DEC_UNIT / f->block->values * f->block->bytes, shift = 0;
     ptx_val at, first, end, bytes;
@@ -9993,7 +10010,7 @@ static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
     memcpy(r->s.full, c->kept.full, sizeof r->s.full);
     r->s.slot = c->kept.slot;
     r->s.ahead = c->kept.ahead;
-    r->s.next = ptxk__dec_next;
+    r->s.next = ptxk__dec_continue_copies;
     r->s.context = r;
     while (1u << shift < f->block->values) shift++;
     at = ptx_get(k, c->j.k);
@@ -10010,19 +10027,19 @@ static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
 }
 
 /* Issues the copies of the first weights of the next rows, before waiting for x. */
-static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
+static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__run r;
-    ptxk__spot spot = ptxk__dec_spot(c, c->read);
+    ptxk__dec_position spot = ptxk__dec_get_position(c, c->read);
     ptxk__pair o;
-    ptxk__aim aim;
+    ptxk__copy_start aim;
     ptxk__run_new(c, f, &r);
-    ptxk__dec_set_spot(c, c->sent, &spot);
+    ptxk__dec_set_position(c, c->sent, &spot);
     ptxk__dec_pair(c, &spot, &o);
     ptxk__dec_base(&r, &o);
-    ptxk__rows_aim(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &aim);
-    ptxk__rows_keep_aim(k, f, &r.s, &aim);
-    ptxk__rows_first(k, f, &r.s);
+    ptxk__rows_find_start(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &aim);
+    ptxk__rows_set_start(k, f, &r.s, &aim);
+    ptxk__rows_issue_first(k, f, &r.s);
     if (ptxk__has_cp_async(k))
         ptx_cp_async_wait(k, f->stages - 1); /* waits for no step: other shared memory is read next */
 }
@@ -10031,7 +10048,8 @@ static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
 
 /* Copies `units` records of `unit` bytes from global to shared memory, with all workers; records of integers
    without their spare bytes. */
-static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val units, uint32_t unit) {
+static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from, ptx_val units,
+                                   uint32_t unit) {
     ptx_kernel *k = c->k;
     uint32_t used = unit == c->f->integers ? unit - PTXK__X_SPARE : unit;
     ptx_val i, at, chunk, words[4];
@@ -10050,7 +10068,7 @@ static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val uni
 }
 
 /* Copies the slice of x in the form in which it was stored. */
-static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
+static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
     first = ptx_get(k, c->j.first);
@@ -10063,11 +10081,11 @@ static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t un
     to = ptx_mul(k, units, ptx_u32(b * unit));
     to = ptx_add(k, to, ptx_u32(at));
     to = ptx_ptr_add(k, c->shared, to, 1);
-    ptxk__dec_bring(c, to, from, units, unit);
+    ptxk__dec_copy_records(c, to, from, units, unit);
 }
 
 /* Quantises the slice of the attention output where heads are not whole groups. A warp takes 256 values. */
-static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
+static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val first, units, blocks, i, e, p, from, at, to, x[8];
@@ -10093,14 +10111,14 @@ static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
             to = ptx_ptr_add(k, to, at, f->integers);
             to = ptx_ptr_add(k, to, ptx_u32(f->ring), 1);
             at = ptx_and(k, i, ptx_u32(3));
-            ptxk__x_put(k, f->planes, c->lane, at, to, x);
+            ptxk__store_x(k, f->planes, c->lane, at, to, x);
         }
         if (f->numbers) {
             to = ptx_mul(k, units, ptx_u32(b * f->numbers));
             to = ptx_ptr_add(k, c->shared, to, 1);
             to = ptx_ptr_add(k, to, i, 1024);
             to = ptx_ptr_add(k, to, ptx_u32(f->numbers_at), 1);
-            ptxk__x_put(k, 0, c->lane, ptx_u32(0), to, x);
+            ptxk__store_x(k, 0, c->lane, ptx_u32(0), to, x);
         }
     }
     ptx_end(k);
@@ -10108,7 +10126,7 @@ static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
 
 /* Brings x for this slice to shared memory in the forms that its matrices need, and the sum of its
    squares. */
-static void ptxk__dec_take_x(ptxk__deck *c) {
+static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10119,7 +10137,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
     if (!f->whole_heads) {
         ptx_if(k, p);
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_make_x(c, b);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_quantise_attention(c, b);
         ptx_else(k);
     }
     if (f->integers) {
@@ -10130,7 +10148,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
             q = ptx_setp(k, PTX_NE, x, ptx_u32(0));
             ptx_if(k, q);
         }
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, PTXK__J_INTEGERS, f->integers, f->ring);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_INTEGERS, f->integers, f->ring);
         if (f->numbers) ptx_end(k);
     }
     if (f->numbers) {
@@ -10140,7 +10158,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
             q = ptx_setp(k, PTX_GE, x, ptx_u32(2));
             ptx_if(k, q);
         }
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, PTXK__J_NUMBERS, f->numbers, f->numbers_at);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_NUMBERS, f->numbers, f->numbers_at);
         if (f->integers) ptx_end(k);
     }
     if (!f->whole_heads) ptx_end(k);
@@ -10174,19 +10192,19 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, f->squares_at), sum);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 /* -- decoder: products, the sums -- */
 
-static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m);
+static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *spot, ptx_val slice, ptx_val m);
 
 /* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
-static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
+static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, i;
     ptxk__run r;
-    ptxk__spot spot;
+    ptxk__dec_position spot;
     ptxk__pair o;
     ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
     ptxk__run_new(c, f, &r);
@@ -10196,19 +10214,19 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
     stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
     ptx_loop(k);
     {
-        spot = ptxk__dec_spot(c, c->read);
+        spot = ptxk__dec_get_position(c, c->read);
         x = ptx_or(k, spot.second, spot.offset);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_free(c);
+        ptxk__dec_await_free(c);
         m = ptxk__dec_message(c);
-        ptxk__dec_tell(c, &spot, slice, m);
+        ptxk__dec_post_tile(c, &spot, slice, m);
         ptx_end(k);
         local = ptx_mad(k, c->warp, ptx_u32(4), spot.offset);
         if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
             ptxk__dec_pair(c, &spot, &o);
             ptxk__dec_base(&r, &o);
-            ptxk__rows_view(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
+            ptxk__rows_slot_offsets(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
         }
         x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
         ptxk__rows_finish(k, f, &r.s, x, stride, sum);
@@ -10227,14 +10245,14 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
             ptx_guard(k, q);
             ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
         }
-        ptxk__dec_after(c, f->rows, &spot);
-        ptxk__dec_set_spot(c, c->read, &spot);
+        ptxk__dec_advance(c, f->rows, &spot);
+        ptxk__dec_set_position(c, c->read, &spot);
         x = ptx_or(k, spot.second, spot.offset);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         ptx_if(k, p);
         ptxk__dec_send(c);
         ptx_end(k);
-        p = ptxk__dec_goes_with(c, &spot, f);
+        p = ptxk__dec_position_has_format(c, &spot, f);
         ptx_while(k, p);
     }
     ptx_end(k);
@@ -10242,7 +10260,8 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
 }
 
 /* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
-static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m) {
+static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *spot, ptx_val slice,
+                                ptx_val m) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10325,11 +10344,11 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
 
 /* One warp copies the layer's struct to shared memory before its first product, followed by the address of
    the norm after the layer: the next layer's, or the final one. */
-static void ptxk__dec_layer_in(ptxk__deck *c) {
+static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const uint32_t words = (uint32_t)sizeof(ptxk_decoder_layer) / 8;
     ptx_val p, q, x, at, layer, layers;
-    ptxk__dec_meet(c); /* all have finished with the layer before */
+    ptxk__dec_worker_barrier(c); /* all have finished with the layer before */
     p = ptx_setp(k, PTX_LE, c->tid, ptx_u32(words));
     ptx_if(k, p);
     layer = ptx_get(k, c->layer);
@@ -10346,17 +10365,16 @@ static void ptxk__dec_layer_in(ptxk__deck *c) {
     at = ptx_ptr_add(k, c->shared, c->tid, 8);
     ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__DEC_LAYER_AT), x);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 /* Loads an address from the layer. */
-static ptx_val ptxk__dec_of_layer(ptxk__deck *c, size_t field) {
-    return ptx_ld(c->k, PTX_U64,
-                  ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
+static ptx_val ptxk__dec_layer_address(ptxk__dec_state *c, size_t field) {
+    return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
 }
 
 /* Loads a matrix of the arguments or of the layer, at an address in parameter or shared memory. */
-static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
+static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
                                   uint32_t to) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
@@ -10372,7 +10390,7 @@ static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t 
     ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
 }
 
-static void ptxk__job_new(ptxk__deck *c) {
+static void ptxk__job_new(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
@@ -10386,12 +10404,12 @@ static void ptxk__job_new(ptxk__deck *c) {
     }
 }
 
-static ptx_val ptxk__dec_layers(ptxk__deck *c) {
+static ptx_val ptxk__dec_layers(ptxk__dec_state *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
 /* The epoch of what each layer makes once: round * layers + layer + 1. */
-static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
+static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
     layer = ptx_add(k, layer, ptx_u32(1));
@@ -10399,7 +10417,7 @@ static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
 }
 
 /* The epoch of x, which is made once by the embedding and twice in each layer. */
-static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
+static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t more) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
     layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
@@ -10408,7 +10426,7 @@ static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
 }
 
 /* Sets the variables of a kind of product. */
-static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
+static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10434,23 +10452,22 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
     ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
     if (kind == 0) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
-        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
-        ptxk__dec_take_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows,
-                              f->q_rows + f->kv_rows);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
+        ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
+        ptxk__dec_load_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows, f->q_rows + f->kv_rows);
     } else if (kind == 1) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
     } else if (kind == 2) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
-        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
+        ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
     } else if (kind == 3) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
     } else {
-        ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
+        ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
     if (kind & 1) { /* the result will be multiplied by the weights of the norm that follows */
-        x = ptxk__dec_of_layer(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
-                                            : sizeof(ptxk_decoder_layer));
+        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
+                                                 : sizeof(ptxk_decoder_layer));
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
     if (f->integers && f->numbers) {
@@ -10495,7 +10512,7 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
 }
 
 /* Computes the flags that this slice of x waits for. */
-static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
+static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10540,12 +10557,12 @@ static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
 }
 
 /* Runs a product: this block's tiles of its slice, or of its slices in turn. */
-static void ptxk__dec_product(ptxk__deck *c) {
+static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__wait w;
-    ptxk__spot spot;
+    ptxk__dec_position spot;
     ptxk__pair o;
     ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tiles;
     ptx_var there;
@@ -10584,13 +10601,13 @@ static void ptxk__dec_product(ptxk__deck *c) {
         ptx_set(k, j->end, a);
         spot.tile = group;
         spot.second = spot.offset = ptx_u32(0);
-        ptxk__dec_set_spot(c, c->read, &spot);
+        ptxk__dec_set_position(c, c->read, &spot);
         there = ptx_var_new(k, ptx_u32(0));
         ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
         for (i = 0; i < 3; i++) c->sent[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
-            spot = ptxk__dec_spot(c, c->read);
+            spot = ptxk__dec_get_position(c, c->read);
             p = ptx_setp(k, PTX_LT, spot.tile, tiles);
             ptx_while(k, p);
             ptxk__dec_pair(c, &spot, &o);
@@ -10599,17 +10616,19 @@ static void ptxk__dec_product(ptxk__deck *c) {
                     if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
                     p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
                     ptx_if(k, p);
-                    if (pass) ptxk__run_all(c, &f->form[i], slice);
-                    else ptxk__run_first(c, &f->form[i]);
+                    if (pass)
+                        ptxk__run_all(c, &f->form[i], slice);
+                    else
+                        ptxk__run_first(c, &f->form[i]);
                     ptx_end(k);
                 }
                 if (pass) break;
                 a = ptx_get(k, there);
                 p = ptx_setp(k, PTX_EQ, a, ptx_u32(0));
                 ptx_if(k, p);
-                ptxk__dec_needs(c, &w);
+                ptxk__dec_input_flags(c, &w);
                 ptxk__dec_wait(c, &w);
-                ptxk__dec_take_x(c);
+                ptxk__dec_load_x(c);
                 ptx_set(k, there, ptx_u32(1));
                 ptx_end(k);
             }
@@ -10623,7 +10642,7 @@ static void ptxk__dec_product(ptxk__deck *c) {
 /* -- decoder: the ninth warp -- */
 
 /* Stores a tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
-static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
+static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
                               ptx_val gamma) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10644,13 +10663,13 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
         at = ptx_selp(k, ptx_u64(f->ff_integers + (uint64_t)b * f->ff_units * f->integers),
                       ptx_u64(f->x_integers + (uint64_t)b * f->x_units * f->integers), gated);
         at = ptx_ptr_add(k, c->workspace, at, 1);
-        ptxk__x_put_group(k, f->planes, c->lane, group, at, x);
+        ptxk__store_x_group(k, f->planes, c->lane, group, at, x);
     }
     if (f->numbers) {
         at = ptx_selp(k, ptx_u64(f->ff_numbers + (uint64_t)b * f->ff_units * f->numbers),
                       ptx_u64(f->x_numbers + (uint64_t)b * f->x_units * f->numbers), gated);
         at = ptx_ptr_add(k, c->workspace, at, 1);
-        ptxk__x_put_group(k, 0, c->lane, group, at, x);
+        ptxk__store_x_group(k, 0, c->lane, group, at, x);
     }
 }
 
@@ -10663,7 +10682,7 @@ typedef struct ptxk__result {
 } ptxk__result;
 
 /* Reads the message and releases its buffer to the workers. */
-static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
+static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val m) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
     ptx_val x, at, id, q, rows;
@@ -10708,7 +10727,7 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
 }
 
 /* The address of a slice's partial result: its sums for this lane, and its sums of squares. */
-static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val slice, ptx_val record,
+static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_val slice, ptx_val record,
                                 ptx_val squares_at, ptx_val *squares) {
     ptx_val at = ptx_mul_wide(c->k, slice, record);
     at = ptx_ptr_add(c->k, r->parts, at, 1);
@@ -10717,7 +10736,7 @@ static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val sl
 }
 
 /* Writes this slice's partial result to memory. Returns whether all the others are there already. */
-static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
+static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
     ptx_val x, q, last;
@@ -10754,7 +10773,7 @@ static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val a
 
 /* Joins the partial results of several slices: the last to arrive adds them up in their order; it still has
    its own. */
-static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
+static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
@@ -10763,7 +10782,7 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), r->gated);
     r->parts = ptx_ptr(r->parts, PTX_GLOBAL);
     at = ptxk__dec_record(c, r, r->slice, record, squares_at, &squares);
-    last = ptxk__dec_arrived(c, r, at, squares);
+    last = ptxk__dec_store_part(c, r, at, squares);
     x = ptx_selp(k, ptx_u32(1), ptx_u32(0), last);
     ptx_set(k, r->whole, x);
     ptx_if(k, last);
@@ -10797,8 +10816,8 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
 
 /* Completes a column's sums: times the norm's factor, plus the bias, gated or added to x; stores and returns
    the value. *passed: the next product takes it. */
-static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b, const ptx_val *bias,
-                               ptx_val y, ptx_val *passed) {
+static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *r, uint32_t b,
+                                        const ptx_val *bias, ptx_val y, ptx_val *passed) {
     ptx_kernel *k = c->k;
     ptx_val x, p, old, factor, added, v[2];
     uint32_t g;
@@ -10836,7 +10855,7 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
 }
 
 /* Merges the largest logit of a tile into the maximum of the sequence. */
-static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx_val x) {
+static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, uint32_t b, ptx_val x) {
     ptx_kernel *k = c->k;
     ptx_val at, key, best;
     uint32_t g;
@@ -10851,7 +10870,7 @@ static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx
 }
 
 /* Announces the tile: counts a tile of logits; of others sets the flag to the epoch. */
-static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
+static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_kernel *k = c->k;
     ptx_val p, at;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -10870,7 +10889,7 @@ static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
 
 /* Finishes a tile whose slices are all in: computes its values and stores them in the forms that are
    needed. */
-static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
+static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
     ptx_val x, p, at, y, passed, gamma, bias[2];
@@ -10889,20 +10908,20 @@ static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
     at = ptx_ptr_add(k, at, c->lane, 4);
     gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
     for (b = 0; b < B; b++) {
-        x = ptxk__dec_value(c, r, b, bias, y, &passed);
+        x = ptxk__dec_complete_value(c, r, b, bias, y, &passed);
         ptx_if(k, passed);
         at = ptx_selp(k, x, ptx_f32(0), r->inside);
-        ptxk__dec_pass_on(c, b, r->gated, r->row, at, gamma);
+        ptxk__dec_store_x(c, b, r->gated, r->row, at, gamma);
         ptx_end(k);
         p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
         ptx_if(k, p);
-        ptxk__dec_best(c, r, b, x);
+        ptxk__dec_update_largest(c, r, b, x);
         ptx_end(k);
         if (b + 1 < B) y = ptx_ptr_add(k, y, r->stride, 4);
     }
 }
 
-static void ptxk__dec_finish(ptxk__deck *c) {
+static void ptxk__dec_finisher_loop(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptxk__result r;
     ptx_val m, id, p, x;
@@ -10925,7 +10944,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
         r.kind = ptx_warp_uniform(k, r.kind);
         p = ptx_setp(k, PTX_NE, r.kind, ptx_u32(PTXK__M_QUIT));
         ptx_while(k, p);
-        ptxk__dec_hear(c, &r, m);
+        ptxk__dec_read_message(c, &r, m);
         ptx_set(k, r.whole, ptx_u32(1));
         p = ptx_setp(k, PTX_GT, r.slices, ptx_u32(1));
         ptx_if(k, p);
@@ -10935,7 +10954,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         p = ptx_warp_uniform(k, p);
         ptx_if(k, p);
-        ptxk__dec_make(c, &r);
+        ptxk__dec_finish_tile(c, &r);
         ptxk__dec_announce(c, &r);
         ptx_end(k);
     }
@@ -10945,12 +10964,12 @@ static void ptxk__dec_finish(ptxk__deck *c) {
 /* -- decoder: the embedding -- */
 
 /* Loads a word of the leader's decision. */
-static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
+static ptx_val ptxk__dec_info(ptxk__dec_state *c, uint32_t word) {
     ptx_val x = ptx_ld(c->k, PTX_U32, ptx_at(c->shared, c->f->info_at + word));
     return ptx_uniform(c->k, x);
 }
 
-static void ptxk__dec_embed(ptxk__deck *c) {
+static void ptxk__dec_embed(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t units = ptxk__ceil_div(f->d.hidden, 256), tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
@@ -10986,11 +11005,11 @@ static void ptxk__dec_embed(ptxk__deck *c) {
             at = ptx_ptr_add(k, at, block, 1);
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
-            for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
-                if (!(f->d.formats >> ptxk__eights[i].id & 1)) continue;
-                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
+            for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
+                if (!(f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
                 ptx_if(k, p);
-                ptxk__eight_read(k, ptxk__eights[i].id, at, c->lane, &o);
+                ptxk__octet_read(k, ptxk__octet_formats[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
@@ -11022,12 +11041,12 @@ static void ptxk__dec_embed(ptxk__deck *c) {
                 at = ptx_shr(k, u, ptx_u32(2));
                 record = ptx_ptr_add(k, record, at, f->integers);
                 at = ptx_and(k, u, ptx_u32(3));
-                ptxk__x_put(k, f->planes, c->lane, at, record, x);
+                ptxk__store_x(k, f->planes, c->lane, at, record, x);
             }
             if (f->numbers) {
                 record = ptxk__dec_at(c, f->x_numbers + (uint64_t)b * f->x_units * f->numbers);
                 record = ptx_ptr_add(k, record, u, 1024);
-                ptxk__x_put(k, 0, c->lane, ptx_u32(0), record, x);
+                ptxk__store_x(k, 0, c->lane, ptx_u32(0), record, x);
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -11051,7 +11070,7 @@ typedef struct ptxk__head_norm {
 } ptxk__head_norm;
 
 /* The norm factor of the head at `row` in qkv, computed by a warp. */
-static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
+static ptx_val ptxk__dec_head_factor(ptxk__dec_state *c, ptx_val row) {
     ptx_kernel *k = c->k;
     uint32_t d = c->f->d.head_dim;
     ptx_var squares = ptx_var_new(k, ptx_f32(0));
@@ -11070,7 +11089,7 @@ static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
 }
 
 /* Element e of a head at `row` in qkv (f32), normalised. */
-static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
+static ptx_val ptxk__dec_normed(ptxk__dec_state *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     ptx_val at = ptx_ptr_add(k, row, e, 4), x, gamma;
     x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
@@ -11082,8 +11101,8 @@ static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptx
 }
 
 /* The same, rotated by its position where it is one of rope_dims. */
-static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position,
-                                const ptxk__head_norm *norm) {
+static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx_val position,
+                                 const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t half = f->d.rope_dims / 2;
@@ -11123,15 +11142,16 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
 typedef struct ptxk__heads { /* attention of one part of one KV head of one sequence */
     ptx_val sequence, g, split, splits, position, length, begin, end;
     ptx_val q, part, state, factors; /* shared addresses; factors: of the norms of a tile's heads */
-    ptx_val k_base, v_base; /* of this layer, sequence and KV head */
-    ptx_val qkv;            /* of this sequence */
-    ptx_val out;            /* of this sequence */
-    ptx_val first;          /* first head of the group in this tile */
+    ptx_val k_base, v_base;          /* of this layer, sequence and KV head */
+    ptx_val qkv;                     /* of this sequence */
+    ptx_val out;                     /* of this sequence */
+    ptx_val first;                   /* first head of the group in this tile */
     ptx_val record;
 } ptxk__heads;
 
 /* Loads 8 elements of a key or value as f32. */
-static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p, ptx_val *x) {
+static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p,
+                           ptx_val *x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -11146,7 +11166,7 @@ static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chu
 
 /* Attends to the keys begin ... end - 1 for a tile of query heads; leaves the results of the warps in shared
    memory. */
-static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
+static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t h, e, T = f->tile, d = f->d.head_dim;
@@ -11178,13 +11198,13 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
             x = ptxk_dot(k, 7, &q[h][1], key + 1, x);
             x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
-            x = ptxk__below_infinity(k, x);
+            x = ptxk__clamp_infinity(k, x);
             x = ptx_selp(k, x, ptx_f32(-INFINITY), inside);
             old = ptx_get(k, top[h]);
             most = ptx_max(k, old, x);
             ptx_set(k, top[h], most);
-            shrink = ptxk__weight(k, old, most);
-            weight = ptxk__weight(k, x, most);
+            shrink = ptxk__score_weight(k, old, most);
+            weight = ptxk__score_weight(k, x, most);
             total = ptx_get(k, all[h]);
             total = ptx_fma(k, total, shrink, weight);
             ptx_set(k, all[h], total);
@@ -11210,7 +11230,7 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
         ptx_val out[8], pair[2];
         old = ptx_get(k, top[h]);
         most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
-        shrink = ptxk__weight(k, old, most);
+        shrink = ptxk__score_weight(k, old, most);
         total = ptx_get(k, all[h]);
         total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
         total = ptxk_warp_reduce(k, PTX_ADD, total, f->lanes, 32);
@@ -11231,7 +11251,7 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
 }
 
 /* Merges n partial results (maximum, total, x) at strides. */
-static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
+static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
                            ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
     ptx_kernel *k = c->k;
     ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), all = ptx_var_new(k, ptx_f32(0)), sum;
@@ -11247,8 +11267,8 @@ static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val stat
     old = ptx_get(k, top);
     most = ptx_max(k, old, pair[0]);
     ptx_set(k, top, most);
-    shrink = ptxk__weight(k, old, most);
-    weight = ptxk__weight(k, pair[0], most);
+    shrink = ptxk__score_weight(k, old, most);
+    weight = ptxk__score_weight(k, pair[0], most);
     y = ptx_get(k, all);
     y = ptx_op2(k, PTX_MUL, PTX_RN, y, shrink);
     y = ptx_fma(k, pair[1], weight, y);
@@ -11264,7 +11284,7 @@ static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val stat
 }
 
 /* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
-static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
+static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -11274,11 +11294,11 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
     if (f->d.head_norms) { /* each warp computes its own */
-        norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
+        norm.gamma = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
         norm.factor = ptxk__dec_head_factor(c, row);
     }
     e = ptx_for(k, c->tid, ptx_u32(d), ptx_u32(PTXK__DEC_WORKERS));
-    x = ptxk__dec_turned(c, row, e, a->position, &norm);
+    x = ptxk__dec_rotated(c, row, e, a->position, &norm);
     at = ptx_ptr_add(k, a->k_base, a->position, d * bytes);
     at = ptx_ptr_add(k, at, e, bytes);
     ptxk_store_f32(k, type, 1, ptx_at(at, 0), &x);
@@ -11292,7 +11312,7 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
 
 /* Stores element i (u32) of a sequence's attention output for the next product; a lane of a warp that has 32
    consecutive elements. */
-static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
+static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val at, group;
@@ -11305,18 +11325,18 @@ static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, p
     if (f->integers) {
         at = ptxk__dec_at(c, f->att_integers);
         at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->integers);
-        ptxk__x_put_group(k, f->planes, c->lane, group, at, x);
+        ptxk__store_x_group(k, f->planes, c->lane, group, at, x);
     }
     if (f->numbers) {
         at = ptxk__dec_at(c, f->att_numbers);
         at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->numbers);
-        ptxk__x_put_group(k, 0, c->lane, group, at, x);
+        ptxk__store_x_group(k, 0, c->lane, group, at, x);
     }
 }
 
 /* Opens a loop of the workers over n elements; where heads are whole groups n is a multiple of 32, and warps
    stay converged. */
-static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
+static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
     ptx_kernel *k = c->k;
     ptx_val i;
     if (!c->f->whole_heads) return ptx_for(k, c->tid, ptx_u32(n), ptx_u32(PTXK__DEC_WORKERS));
@@ -11326,7 +11346,7 @@ static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
 }
 
 /* The row in qkv of query head h (u32) of a tile; past the group: of its last head. */
-static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
+static ptx_val ptxk__dec_query(ptxk__dec_state *c, const ptxk__heads *a, ptx_val h) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     h = ptx_add(k, h, a->first);
@@ -11336,7 +11356,7 @@ static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
 }
 
 /* Computes the norm factors of a tile's query heads, a warp for each. */
-static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
+static void ptxk__dec_factors(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     ptx_val p, x, at;
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(c->f->tile));
@@ -11348,11 +11368,11 @@ static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, 0), x);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 /* Runs one part: all query heads of the KV head, a tile of them at a time. */
-static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
+static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim, T = f->tile;
@@ -11375,18 +11395,19 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
         e = ptx_rem(k, i, ptx_u32(d));
         row = ptxk__dec_query(c, a, h);
         if (f->d.head_norms) {
-            norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, q_norm)), PTX_GLOBAL);
+            norm.gamma =
+                ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, q_norm)), PTX_GLOBAL);
             at = ptx_ptr_add(k, a->factors, h, 4);
             norm.factor = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         }
-        x = ptxk__dec_turned(c, row, e, a->position, &norm);
+        x = ptxk__dec_rotated(c, row, e, a->position, &norm);
         if (!ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
         at = ptx_ptr_add(k, a->q, i, 4);
         ptx_st(k, PTX_F32, ptx_at(at, 0), x);
         ptx_end(k);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         ptxk__dec_attend(c, a);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         i = ptxk__dec_elements(c, T * d);
         {
             h = ptx_div(k, i, ptx_u32(d));
@@ -11404,7 +11425,7 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, a->g, ptx_u32(f->group), h);
             head = ptx_mad(k, head, ptx_u32(d), e);
-            ptxk__dec_attended(c, a, head, y);
+            ptxk__dec_store_attention(c, a, head, y);
             ptx_else(k);
             at = ptx_ptr_add(k, a->record, h, 4 * d);
             at = ptx_ptr_add(k, at, e, 4);
@@ -11423,13 +11444,13 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             ptx_end(k);
         }
         ptx_end(k);
-        ptxk__dec_meet(c); /* q and the parts may be overwritten */
+        ptxk__dec_worker_barrier(c); /* q and the parts may be overwritten */
     }
     ptx_end(k);
 }
 
 /* The last part of a head to arrive joins all parts and announces the head. */
-static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
+static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim;
@@ -11450,7 +11471,7 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
         x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(at, f->arrive_att), PTX_ACQ_REL | PTX_GPU), last);
         ptx_st(k, PTX_U32, ptx_at(meet, 0), x);
         ptx_end(k);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         x = ptx_ld(k, PTX_U32, ptx_at(meet, 0));
         x = ptx_uniform(k, x);
         ptx_set(k, was, x);
@@ -11470,9 +11491,9 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
         e = ptx_mad(k, a->g, ptx_u32(f->group * d), i);
-        ptxk__dec_attended(c, a, e, x);
+        ptxk__dec_store_attention(c, a, e, x);
         ptx_end(k);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         ptx_end(k);
     }
     ptx_end(k);
@@ -11484,7 +11505,7 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
     ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(flag, f->flags_att), PTX_RELEASE | PTX_GPU), ptx_u32(1));
 }
 
-static void ptxk__dec_attention(ptxk__deck *c) {
+static void ptxk__dec_attention(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
@@ -11551,9 +11572,9 @@ static void ptxk__dec_attention(ptxk__deck *c) {
         x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.g);
         y = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
         y = ptx_mul_wide(k, x, y);
-        a.k_base = ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_cache));
+        a.k_base = ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_cache));
         a.k_base = ptx_ptr_add(k, ptx_ptr(a.k_base, PTX_GLOBAL), y, d * bytes);
-        a.v_base = ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, v_cache));
+        a.v_base = ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, v_cache));
         a.v_base = ptx_ptr_add(k, ptx_ptr(a.v_base, PTX_GLOBAL), y, d * bytes);
         x = ptx_mad(k, x, ptx_u32(PTXK__DEC_SPLITS), a.split);
         a.record = ptxk__dec_at(c, f->att_parts);
@@ -11562,8 +11583,8 @@ static void ptxk__dec_attention(ptxk__deck *c) {
         a.qkv = ptx_ptr_add(k, a.qkv, a.sequence, 4 * f->qkv_rows);
         a.out = ptxk__dec_at(c, f->att);
         a.out = ptx_ptr_add(k, a.out, a.sequence, 4 * f->q_rows);
-        ptxk__dec_part(c, &a);
-        ptxk__dec_arrive(c, &a);
+        ptxk__dec_attention_part(c, &a);
+        ptxk__dec_join_parts(c, &a);
         ptx_end(k);
     }
     ptx_end(k);
@@ -11572,11 +11593,11 @@ static void ptxk__dec_attention(ptxk__deck *c) {
 /* -- decoder: the leader -- */
 
 /* Chooses the token from each sequence's logits, into shared memory at info + 160. */
-static void ptxk__dec_choose(ptxk__deck *c) {
+static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__logits l;
-    ptxk__wish w;
+    ptxk__sampling w;
     ptx_val b, at, x, p, there;
     ptx_var token;
     l.type = PTX_F32;
@@ -11618,12 +11639,12 @@ static void ptxk__dec_choose(ptxk__deck *c) {
     ptx_end(k);
 }
 
-static void ptxk__dec_word(ptxk__deck *c, uint32_t word, ptx_val x) {
+static void ptxk__dec_word(ptxk__dec_state *c, uint32_t word, ptx_val x) {
     ptx_st(c->k, PTX_U32, ptx_at(c->workspace, word), x);
 }
 
 /* Whether a token is one of the end tokens. */
-static ptx_val ptxk__dec_ends(ptxk__deck *c, ptx_val token) {
+static ptx_val ptxk__dec_is_end_token(ptxk__dec_state *c, ptx_val token) {
     ptx_kernel *k = c->k;
     ptx_val count = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, end_count)), any = token, p, q;
     uint32_t i;
@@ -11639,7 +11660,7 @@ static ptx_val ptxk__dec_ends(ptxk__deck *c, ptx_val token) {
 
 /* Checks the prompts at the start, with all threads, and records what does not fit: the first cause of the
    first sequence. */
-static void ptxk__dec_fit(ptxk__deck *c) {
+static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val stride, most, length, position, prompt, at, i, p, x;
     ptx_var key = ptx_var_new(k, ptx_u32(0));
@@ -11692,12 +11713,12 @@ typedef struct ptxk__decision {
 typedef struct ptxk__sequence {
     uint32_t b;
     ptx_val bit, prompt_length, length, written, token;
-    ptx_val forced; /* the token is from the prompt */
+    ptx_val forced;      /* the token is from the prompt */
     ptx_var next, count; /* the next token; tokens written */
 } ptxk__sequence;
 
 /* Writes the chosen token for the host; the count, released after it, says that it is there. */
-static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const ptxk__sequence *s,
+static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, const ptxk__sequence *s,
                                   ptx_val token) {
     ptx_kernel *k = c->k;
     ptx_val tokens, x, y;
@@ -11717,7 +11738,7 @@ static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const 
 }
 
 /* Determines how far a sequence is, and its next token: from the prompt, or the chosen one. */
-static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val at, x, token;
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
@@ -11762,13 +11783,13 @@ static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__s
 
 /* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
    to feed, and room for it. */
-static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
     x = ptx_get(k, s->count);
     p = ptx_setp(k, PTX_LT, x, d->n);
     s->token = ptx_get(k, s->next);
-    y = ptxk__dec_ends(c, s->token);
+    y = ptxk__dec_is_end_token(c, s->token);
     y = ptx_not(k, y);
     y = ptx_or(k, y, s->forced);
     p = ptx_and(k, p, y);
@@ -11786,13 +11807,13 @@ static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__s
 }
 
 /* Writes a sequence's words of the decision. */
-static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t b) {
+static void ptxk__dec_write_sequence(ptxk__dec_state *c, const ptxk__decision *d, uint32_t b) {
     ptx_kernel *k = c->k;
     ptxk__sequence s;
     ptx_val x, y, p, q;
     s.b = b;
     ptxk__dec_next_token(c, d, &s);
-    p = ptxk__dec_goes_on(c, d, &s);
+    p = ptxk__dec_sequence_continues(c, d, &s);
     x = ptx_get(k, d->still);
     y = ptx_or(k, x, ptx_u32(1u << b));
     x = ptx_selp(k, y, x, p);
@@ -11812,7 +11833,7 @@ static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t 
 
 /* Sets d->over to the final status: by the stop flag, because no sequence continues, or because a prompt does
    not fit, which takes precedence. Returns the set of the sequences that continue. */
-static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
+static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *d) {
     ptx_kernel *k = c->k;
     ptx_val at, x, y, p;
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, stop));
@@ -11843,7 +11864,7 @@ static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
 
 /* One thread decides, from the chosen tokens, which sequences continue, what is fed next, and whether the run
    is over. Writes GO after everything else, and the state's status last. */
-static void ptxk__dec_decide(ptxk__deck *c, int first) {
+static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
     ptx_kernel *k = c->k;
     ptxk__decision d;
     ptx_val x, p, go;
@@ -11860,8 +11881,8 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     d.still = ptx_var_new(k, ptx_u32(0));
     d.need = ptx_var_new(k, ptx_u32(0));
     d.over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
-    for (b = 0; b < c->f->d.batch; b++) ptxk__dec_sequence(c, &d, b);
-    x = ptxk__dec_is_over(c, &d);
+    for (b = 0; b < c->f->d.batch; b++) ptxk__dec_write_sequence(c, &d, b);
+    x = ptxk__dec_final_status(c, &d);
     ptxk__dec_word(c, PTXK__ACTIVE, x);
     x = ptx_get(k, d.need);
     ptxk__dec_word(c, PTXK__NEED, x);
@@ -11876,7 +11897,7 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
 
 /* Block 0, after a token: waits for the logits or, where none are needed, for the last layer; chooses;
    decides. wanted: rounds with logits, including this one. */
-static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
+static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__wait w;
@@ -11895,7 +11916,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
         w.first[0] = ptx_mov(k, ptx_u32(PTXK__DONE / 4));
         w.count[0] = ptx_mov(k, ptx_u32(1));
         ptxk__dec_wait(c, &w);
-        ptxk__dec_choose(c);
+        ptxk__dec_choose_tokens(c);
     }
     ptx_else(k);
     {
@@ -11922,7 +11943,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
 
 /* -- decoder: the two entries -- */
 
-static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
+static void ptxk__dec_begin(ptxk__dec_state *c, const ptxk__dec *f, ptx_kernel *k) {
     c->f = f;
     c->k = k;
     c->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_decoder_args), 8);
@@ -11936,7 +11957,7 @@ static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
 
 static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
-    ptxk__deck c;
+    ptxk__dec_state c;
     ptx_val i, at, p;
     uint32_t word;
     ptx_launch_bounds(k, PTXK__DEC_WORKERS, 1);
@@ -11946,7 +11967,7 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_st(k, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
-    ptxk__dec_fit(&c);
+    ptxk__dec_check_prompts(&c);
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
     ptx_if(k, p);
@@ -11962,7 +11983,7 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
    of 1024 weights. Weights have arrived when they are needed, but all blocks wait at once for x and for the
    sums of slices, so a byte of these counts as seven. Warp `kind` decides for its kind, each lane tries one
    number; the results go to shared memory. */
-static void ptxk__dec_slices(ptxk__deck *c) {
+static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val p, q, s, per, groups, items, cost, at, x, units, turns;
@@ -12015,12 +12036,12 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
         ptx_end(k);
     }
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
-    ptxk__deck c;
+    ptxk__dec_state c;
     ptxk__wait w;
     ptx_val p, x, at, j, layers, steps, kind, need;
     ptx_var wanted;
@@ -12039,7 +12060,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
     ptxk__job_new(&c);
     p = ptx_setp(k, PTX_GE, c.warp, ptx_u32(PTXK__DEC_WARPS));
     ptx_if(k, p);
-    ptxk__dec_finish(&c);
+    ptxk__dec_finisher_loop(&c);
     ptx_ret(k);
     ptx_end(k);
     ptxk__dec_slices(&c);
@@ -12062,7 +12083,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
         at = ptx_ptr_add(k, c.shared, c.tid, 4);
         ptx_st(k, PTX_U32, ptx_at(at, f->info_at), x);
         ptx_end(k);
-        ptxk__dec_meet(&c);
+        ptxk__dec_worker_barrier(&c);
         p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
         ptx_guard(k, p);
         ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU),
@@ -12070,7 +12091,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
         x = ptxk__dec_info(&c, PTXK__OVER);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_quit(&c);
+        ptxk__dec_end_workers(&c);
         ptx_end(k);
         ptx_comment(k, "the layers");
         ptxk__dec_embed(&c);
@@ -12087,7 +12108,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
             kind = ptx_selp(k, ptx_u32(4), kind, p);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__dec_layer_in(&c);
+            ptxk__dec_load_layer(&c);
             ptx_end(k);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
             ptx_if(k, p);
@@ -12098,22 +12119,22 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
                 }
-                ptxk__dec_kind(&c, i);
+                ptxk__dec_set_product(&c, i);
                 if (i + 1 < PTXK__DEC_KINDS) ptx_else(k);
             }
             for (i = 0; i + 1 < PTXK__DEC_KINDS; i++) ptx_end(k);
-            ptxk__dec_product(&c);
+            ptxk__dec_run_product(&c);
         }
         ptx_end(k);
         p = ptx_setp(k, PTX_EQ, c.block, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_lead(&c, wanted);
+        ptxk__dec_run_leader(&c, wanted);
         ptx_end(k);
         x = ptx_get(k, c.round);
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, c.round, x);
     }
-    ptx_end(k); /* not reached: the last round ends in ptxk__dec_quit */
+    ptx_end(k); /* not reached: the last round ends in ptxk__dec_end_workers */
 }
 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
