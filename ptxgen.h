@@ -1893,24 +1893,21 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
              .aligned is for WARP at least
      result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
              second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
-     effect  on shared memory (READ and WRITE, where it names that space; BARRIER orders both), and on copies
-             and products under way */
+     effect  READ of shared memory, where it names that space; and on copies and products under way */
 #define PTX_BEHAVIOURS(X)                                                                                    \
-    X("bar.warp.sync", MEMBERS, SAME, BARRIER)                                                               \
-    X("bar.sync", BLOCK, SAME, BARRIER)                                                                      \
-    X("bar.red", BLOCK, UNI_BLOCK, BARRIER)                                                                  \
+    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
+    X("bar.sync", BLOCK, SAME, NONE)                                                                         \
+    X("bar.red", BLOCK, UNI_BLOCK, NONE)                                                                     \
     X("bar.arrive", WARP, SAME, NONE)                                                                        \
-    X("bar.cta.sync", BLOCK, SAME, BARRIER)                                                                  \
-    X("bar.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
+    X("bar.cta.sync", BLOCK, SAME, NONE)                                                                     \
+    X("bar.cta.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
     X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
     X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
-    X("barrier.cluster.wait", CLUSTER, SAME, BARRIER)                                                        \
-    X("barrier.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
-    X("barrier.arrive", ANY, SAME, NONE)                                                                     \
-    X("barrier.sync", BLOCK, SAME, BARRIER)                                                                  \
-    X("barrier.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                          \
-    X("barrier.cta.arrive", ANY, SAME, NONE)                                                                 \
-    X("barrier.cta.sync", BLOCK, SAME, BARRIER)                                                              \
+    X("barrier.cluster.wait", CLUSTER, SAME, NONE)                                                           \
+    X("barrier.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
+    X("barrier.sync", BLOCK, SAME, NONE)                                                                     \
+    X("barrier.cta.red", BLOCK, UNI_BLOCK, NONE)                                                             \
+    X("barrier.cta.sync", BLOCK, SAME, NONE)                                                                 \
     X("setmaxnreg", GROUP, SAME, NONE)                                                                       \
     X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
     X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
@@ -1921,40 +1918,34 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
     X("activemask", ANY, UNI_WARP, NONE)                                                                     \
     X("ldmatrix", WARP, LANE, READ)                                                                          \
-    X("stmatrix", WARP, SAME, WRITE)                                                                         \
+    X("stmatrix", WARP, SAME, NONE)                                                                          \
     X("movmatrix", WARP, LANE, NONE)                                                                         \
     X("mma", WARP, LANE, NONE)                                                                               \
     X("wmma.load", WARP, LANE, READ)                                                                         \
-    X("wmma.store", WARP, SAME, WRITE)                                                                       \
+    X("wmma.store", WARP, SAME, NONE)                                                                        \
     X("wmma", WARP, LANE, NONE)                                                                              \
     X("wgmma.fence", GROUP, SAME, MMA_FENCE)                                                                 \
     X("wgmma.commit_group", GROUP, SAME, MMA_COMMIT)                                                         \
     X("wgmma.wait_group", GROUP, SAME, MMA_WAIT)                                                             \
     X("wgmma.mma_async", GROUP, LANE, MMA)                                                                   \
     X("tcgen05.ld", WARP, LANE, NONE)                                                                        \
-    X("tcgen05.alloc", WARP, SAME, WRITE)                                                                    \
-    X("tcgen05.cp", ANY, SAME, NONE)                                                                         \
-    X("tcgen05.commit", ANY, SAME, NONE)                                                                     \
+    X("tcgen05.alloc", WARP, SAME, NONE)                                                                     \
     X("ld.param", ANY, SAME, NONE)                                                                           \
     X("ld.const", ANY, SAME, NONE)                                                                           \
     X("ldu", ANY, LANE, NONE)                                                                                \
     X("ld", ANY, LANE, READ)                                                                                 \
-    X("st", ANY, SAME, WRITE)                                                                                \
-    X("atom", ANY, LANE, WRITE)                                                                              \
-    X("red", ANY, SAME, WRITE)                                                                               \
+    X("atom", ANY, LANE, NONE)                                                                               \
     X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
     X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
     X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
     X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.bulk.wait_group", ANY, SAME, BULK_WAIT)                                                      \
+    X("cp.async.bulk.wait_group", ANY, SAME, NONE)                                                           \
     X("cp.async.bulk.commit_group", ANY, SAME, NONE)                                                         \
     X("cp.async.bulk.prefetch", ANY, SAME, NONE)                                                             \
-    X("cp.async.bulk", ANY, SAME, BULK_IN)                                                                   \
-    X("cp.reduce.async.bulk", ANY, SAME, BULK_IN)                                                            \
+    X("cp.async.bulk", ANY, SAME, BULK)                                                                      \
+    X("cp.reduce.async.bulk", ANY, SAME, BULK)                                                               \
     X("cp.async", ANY, SAME, COPY)                                                                           \
-    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK_IN)                                                 \
-    X("mbarrier.test_wait", ANY, LANE, BARRIER)                                                              \
-    X("mbarrier.try_wait", ANY, LANE, BARRIER)                                                               \
+    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK)                                                    \
     X("mbarrier.pending_count", ANY, SAME, NONE)                                                             \
     X("mbarrier", ANY, LANE, NONE)                                                                           \
     X("tex", ANY, LANE, NONE)                                                                                \
@@ -2859,20 +2850,16 @@ enum {
 };
 enum {
     PTX__EFFECT_NONE,
-    PTX__EFFECT_BARRIER,
     PTX__EFFECT_COPY,
     PTX__EFFECT_COMMIT,
     PTX__EFFECT_WAIT_GROUPS,
     PTX__EFFECT_WAIT,
     PTX__EFFECT_READ,
-    PTX__EFFECT_WRITE,
     PTX__EFFECT_MMA_FENCE, /* wgmma */
     PTX__EFFECT_MMA,
     PTX__EFFECT_MMA_COMMIT,
     PTX__EFFECT_MMA_WAIT,
-    PTX__EFFECT_BULK_IN, /* bulk copies that an mbarrier counts, and those in bulk groups */
-    PTX__EFFECT_BULK_OUT,
-    PTX__EFFECT_BULK_WAIT,
+    PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
 typedef struct ptx__behaviour {
@@ -3952,10 +3939,7 @@ static void ptx__behave(ptx__form *form, const char *text) {
         form->effect = b->effect;
     }
     if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
-    if ((form->effect == PTX__EFFECT_READ || form->effect == PTX__EFFECT_WRITE) && !strstr(text, ".shared"))
-        form->effect = PTX__EFFECT_NONE;
-    if (form->effect == PTX__EFFECT_BULK_IN && strstr(text, ".bulk_group"))
-        form->effect = PTX__EFFECT_BULK_OUT;
+    if (form->effect == PTX__EFFECT_READ && !strstr(text, ".shared")) form->effect = PTX__EFFECT_NONE;
 }
 
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
@@ -3968,7 +3952,7 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
         fresh = strchr(" ;{}\n\t", *p) != NULL;
         if (!b) continue;
         if (b->who == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : b->who > *who) *who = b->who;
-        if (b->effect == PTX__EFFECT_BARRIER || b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
+        if (b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
     if (*who == PTX__WHO_MEMBERS
@@ -8861,8 +8845,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;
     else if (letter != 'm'
-             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK_IN
-                 || effect == PTX__EFFECT_BULK_OUT)) {
+             && (effect == PTX__EFFECT_COPY || effect == PTX__EFFECT_BULK)) {
         while (w < end && !PTX__IS_INTEGER(*w)) w = ptx__next_operand(w); /* the size is the first number */
         if (w < end) *bytes = w[1];
         *align = effect == PTX__EFFECT_COPY ? *bytes : 16;

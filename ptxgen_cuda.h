@@ -38,37 +38,36 @@
      [LICENSE]
 
    [MANUAL]
-   LIBRARY  ptxcu_desc.library, else the variable PTXGEN_CUDA_LIBRARY, else libcuda.so.1, libcuda.so
-          (nvcuda.dll on Windows). If that gives no working driver with a device: ptxcu_desc.fallback, else
-          PTXGEN_CUDA_FALLBACK. So a machine without a GPU runs the same program on the CPU driver of
-          tests/sim (`make build/libptxsim.so`). An empty variable is none; a program with more rights than
-          its caller (setuid) reads neither. The library stays loaded when the handle is closed: its own
-          threads may still run.
-   CONTEXT  The device's primary context, shared with everything else that uses it (the CUDA runtime too),
-          or one of the caller's: ptxcu_desc.context, or the one that is current at ptxcu_open. The caller
-          keeps it until ptxcu_close. Each call that reaches the driver pushes the handle's context and pops
-          it before it returns, on errors too, so that the calling thread has the same current context as
-          before. If the handle's context is current already, nothing is pushed or popped: a thread that
-          launches much may make it current itself (ptxcu_get_context).
-   THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
-          Not at the same time: opening or closing a handle and anything else with it; unloading a program
-          (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
-          operation that several threads want is built once. An allocator of the caller's must do for several
-          threads, too. What happens first on the GPU, streams and events say, not threads.
-   ERRORS  Every call returns 0 (PTXCU_E_NONE) or a code; ptxcu_get_error says the rest: of the calling
-          thread's last failure, until its next. Not sticky: after an error the handle is as before the call.
-          A handle whose opening failed keeps that error, and every call returns its code. A kernel's own
-          faults arrive at the next call that waits.
+   LIBRARY  ptxcu_open loads ptxcu_desc.library, else the library named by PTXGEN_CUDA_LIBRARY, else
+          libcuda.so.1 or libcuda.so (nvcuda.dll on Windows). If that gives no working device, it loads
+          ptxcu_desc.fallback, else the library named by PTXGEN_CUDA_FALLBACK. With a fallback, a machine
+          without a GPU runs the same program on the CPU driver of tests/sim (`make build/libptxsim.so`). An
+          empty variable counts as unset. A program with more rights than its caller (setuid) ignores both
+          variables. The library stays loaded after ptxcu_close, because its own threads may still run.
+   CONTEXT  The handle uses the device's primary context, which it shares with other users such as the CUDA
+          runtime, or a context of the caller: ptxcu_desc.context, or the current one (use_current_context).
+          The caller keeps its context until ptxcu_close. Each call pushes the handle's context and pops it
+          before it returns, also on errors. A call pushes nothing if the handle's context is already current:
+          a thread that launches often can make it current (ptxcu_get_context).
+   THREADS  Several threads may use one handle at the same time, and several handles one context. These may
+          not run at the same time: ptxcu_open or ptxcu_close and any other call with that handle;
+          ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name and any use of the program; two calls with
+          one result. Threads that ask for the same operation build it once. A caller's allocator must be
+          thread-safe if several threads use the handle. Streams and events order the GPU's work.
+   ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
+          last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
+          the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
+          next call that waits.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          until the stream has passed them (the driver itself waits for pageable memory; ptxcu_host_alloc
-          gives pinned).
-   LAUNCH  Checked against the entry's parameters and limits before the driver sees it. Launching allocates
-          nothing, waits for nothing, formats nothing, and may be captured into a graph.
-   TENSORS  A ptxcu_tensor is address, shape, strides and type, by value, and knows whose memory it lies in.
-          Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
-          back once; whatever still stands for it afterwards is refused (FREED), never followed.
-   CALLS  An operation of ptxgen_kernels.h on certain tensors: what 0 means in its description stands in that
-          header's manual, under ZERO. Include that header too, before or after this one; then
+          valid until the stream has executed the copy. The driver itself waits for pageable memory;
+          ptxcu_host_alloc gives pinned memory.
+   LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
+          Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
+   TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
+          ptxcu_tensor_create allocates the block, ptxcu_tensor_wrap borrows it, views share it. After the
+          block is freed, every use of a tensor in it is refused (FREED).
+   CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
+          after this one. Its manual says under ZERO what 0 means in a description.
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -77,41 +76,40 @@
               ptxcu_flash_decode_prepare(cu, &d, &call);
               ptxcu_call_run(cu, &call, stream);                   // every token; or captured in a graph
 
-          is checked once and launched often. ptxcu_call_run queues on the caller's stream, ptxcu_call_finish
-          waits as well, ptxcu_call_start gives the work to a ptxcu_result, which is waited for, polled or
-          waited for by a stream, and which keeps the tensors' memory until then.
-   GRAPHS  What is queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one launch, to be
-          repeated at little cost. Arguments are frozen; what changes from round to round is read from device
-          memory, as lengths and positions are by the operations of ptxgen_kernels.h.
-   CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation
-          and the bytes of its description (set them all: start from zero). Device, context and driver are
-          the handle's.
-   DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs, in cache_files files of 4 MiB
-          at most: a text has four of them to lie in, chosen by a hash of it, of the chip and of the driver's
-          version, and takes the place of the oldest. All these stand in the file, the whole text too, with a
-          check sum against damage. A file is written under another name and then renamed, so that others see
-          the old or the new one, never half of it. What cannot be read, written or trusted is built again:
-          that costs time and is no error. But a path of more than 511 characters is one (ARGUMENT), and so is
-          a folder that is there and cannot be trusted (FOLDER). Any number of processes may share a folder.
-          Files that killed processes left half written are removed after an hour, at a handle's first write.
-   TRUST  Machine code from the folder runs with the rights of the program, and cannot be checked. So only the
-          program's own user (the effective one) and root are trusted.
-          - The folder belongs to one of them, and nobody else may write to it, unless it is sticky (/tmp).
-            ptxcu_open checks this, and so does each use.
-          - A file is used if it is a regular file of the user's own, without a second name (hard link), that
-            nobody else may write to. It is opened without following a link and without waiting. Its lengths
-            must add up to the file's, and its text must be the one asked for, compared byte by byte.
-          - A file is written under a random name that does not exist yet, with access for its user alone.
-          The caller chooses the directories above the folder: whoever may rename one of them chooses the
-          folder, so take one in the user's home. Several users need a folder each. On Windows the access list
-          of the folder says who may write to it, and is not checked; a reparse point (link) is not followed.
-          Two more things are code, and as trusted as the program: the driver's library, which
-          PTXGEN_CUDA_LIBRARY and the search path of libraries name; and PTX, which may read and write all
-          memory of the context.
+          A call is checked once and launched often. ptxcu_call_run queues it on the caller's stream.
+          ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
+          the tensors' memory until the call has finished; the host can wait for the result or poll it, and a
+          stream can wait for it.
+   GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
+          is launched by one call. Arguments are frozen. Values that change between launches must be read from
+          device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
+   CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation and
+          the bytes of its description. Padding counts: start each description from PTX_ZERO.
+   DISK  With ptxcu_desc.cache_folder, machine code is kept between runs in at most cache_files files of at
+          most 4 MiB. A hash of text, chip and driver version selects four files that may hold a text; a new
+          text replaces the oldest of the four. A file stores chip, driver version, the whole text and a
+          checksum. A file is written under a temporary name and then renamed, so a reader sees the old or the
+          new file. Code that cannot be read, written or trusted is built again, without an error. Two faults
+          are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that exists
+          and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a handle
+          removes temporary files older than an hour, which killed processes leave.
+   TRUST  Machine code from the folder runs with the rights of the program and cannot be checked. Only the
+          effective user of the program and root are trusted.
+          - The folder must belong to that user or root, and nobody else may write to it unless it is sticky
+            (/tmp). ptxcu_open and each use check this.
+          - A file is used if it is a regular file of that user, without a second hard link, that nobody else
+            may write to. It is opened without following a link and without waiting. Its lengths must add up
+            to its size, and its text must equal the requested one, byte by byte.
+          - A file is created under a random new name, with access for its user alone.
+          The caller chooses the directories above the folder. A user who may rename one of these directories
+          can replace the folder, so choose a folder in the user's home, one for each user. On Windows the
+          folder's access list says who may write, and is not checked; a reparse point (link) is not followed.
+          Two other inputs are code, and must be trusted like the program: the driver library, which
+          PTXGEN_CUDA_LIBRARY and the library search path select; and PTX, which can read and write all memory
+          of the context.
 
-   DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
-          streams by itself; build graphs node by node; use several devices through one handle (open one
-          each).
+   DOES NOT  track buffers, streams, events and results (destroy them before ptxcu_close); order streams;
+          build graphs node by node; use several devices through one handle (open one handle for each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -134,39 +132,39 @@ extern "C" {
     X(NONE, "none", "no error")                                                                              \
     X(MEMORY, "memory", "the allocator returned NULL")                                                       \
     X(ARGUMENT, "argument", "an argument of a call is NULL or out of its range")                             \
-    X(LIBRARY, "library", "no driver library could be loaded; the message lists what was tried")             \
+    X(LIBRARY, "library", "no driver library could be loaded; the message lists the attempts")               \
     X(SYMBOL, "symbol", "the library is not a driver, or too old: it lacks the symbols named")               \
     X(NO_DEVICE, "no-device", "the driver has no device")                                                    \
     X(DEVICE, "device", "there is no device of that ordinal")                                                \
-    X(DRIVER, "driver", "a call of the driver failed; the message names call and reason")                    \
-    X(JIT, "jit", "the driver did not take the PTX; see the log")                                            \
+    X(DRIVER, "driver", "a driver call failed; the message names call and reason")                           \
+    X(JIT, "jit", "the driver refused the PTX; see the log")                                                 \
     X(ENTRY, "entry", "the program has no such entry")                                                       \
-    X(ARGS, "args", "number, type or size of the arguments is not that of the entry's parameters")           \
-    X(LAUNCH, "launch", "a grid, block or shared size beyond the limits of entry or device")                 \
+    X(ARGS, "args", "number, type or size of the arguments does not match the entry's parameters")           \
+    X(LAUNCH, "launch", "a grid, block or shared size exceeds a limit of the entry or device")               \
     X(EMIT, "emit", "the builder's module has an error; the message is the builder's")                       \
     X(WRONG_HANDLE, "wrong-handle", "a program, tensor or stream of another ptxcu handle or context")        \
-    X(SHAPE, "shape", "a tensor whose type, shape, strides or place an operation does not take")             \
-    X(OVERFLOW, "overflow", "a size or an offset passes 64 bits, or 32 where no more are possible")          \
+    X(SHAPE, "shape", "a tensor's type, shape, strides or address does not suit the operation")              \
+    X(OVERFLOW, "overflow", "a size or an offset exceeds 64 bits, or a limit of 32 bits")                    \
     X(FREED, "freed", "a tensor that was freed, or a call prepared with a program that was unloaded")        \
-    X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
-    X(BUSY, "busy", "a result whose call has not finished")                                                  \
-    X(CONTEXT, "context", "no context is current, or the one given cannot be used")                          \
+    X(WORKSPACE, "workspace", "a call needs a larger workspace")                                             \
+    X(BUSY, "busy", "the result's last call has not finished")                                               \
+    X(CONTEXT, "context", "no context is current, or the given context cannot be used")                      \
     X(VARIABLE, "variable", "the program has no such variable")                                              \
-    X(FOLDER, "folder", "the cache folder is no directory, or others than its user may change it")
+    X(FOLDER, "folder", "the cache folder is no directory, or other users may change it")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
 #undef PTXCU__ENUM
 
-/* A thread's last failure with a handle. All pointers live until that thread's next call that fails, or
+/* A thread's last failure with a handle. All pointers stay valid until that thread's next failing call, or
    ptxcu_close. */
 typedef struct ptxcu_error {
     ptxcu_code code;
-    const char *message;     /* the whole story; "" when nothing has failed */
-    int driver_result;       /* CUresult, 0 when it was not the driver */
+    const char *message;     /* code and cause; "" without a failure */
+    int driver_result;       /* CUresult; 0: not a driver failure */
     const char *driver_name; /* "CUDA_ERROR_OUT_OF_MEMORY", or "" */
     const char *call;        /* "cuMemAlloc_v2(123 bytes)", or "" */
-    const char *log;         /* jit: what the driver's compiler wrote, else "" */
+    const char *log;         /* the log of the driver's compiler after JIT, else "" */
 } ptxcu_error;
 
 /* ---- [TYPES] ---------------------------------------------------------------------------------------- */
@@ -175,48 +173,48 @@ typedef struct ptxcu ptxcu;                 /* a driver, a device, a context, a 
 typedef struct ptxcu_program ptxcu_program; /* a loaded module */
 typedef void *ptxcu_stream;                 /* CUstream; NULL is the default stream */
 typedef void *ptxcu_event;                  /* CUevent */
-typedef void *ptxcu_graph;                  /* CUgraphExec: ready to be launched */
+typedef void *ptxcu_graph;                  /* CUgraphExec */
 
-/* Zero means default everywhere. */
+/* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
-    const char *library;     /* path or name, instead of PTXGEN_CUDA_LIBRARY and the usual names */
-    const char *fallback;    /* tried when no other gives a device, instead of PTXGEN_CUDA_FALLBACK */
-    int device;              /* ordinal; for the primary context only */
-    int use_current_context; /* 1: the context that is current now, and its device; none is an error */
-    void *context;           /* a CUcontext, used with its device instead of these; NULL: none */
-    const char *cache_folder; /* compiled programs are kept there: see DISK and TRUST. NULL: nowhere */
-    uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
-    ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
+    const char *library;      /* path or name; NULL: see LIBRARY */
+    const char *fallback;     /* loaded if `library` has no device; NULL: see LIBRARY */
+    int device;               /* ordinal, used with the primary context only */
+    int use_current_context;  /* 1: use the thread's current context and its device; without one: CONTEXT */
+    void *context;            /* a CUcontext, used with its device; NULL: none */
+    const char *cache_folder; /* folder for machine code, see DISK and TRUST; NULL: none */
+    uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
+    ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
 } ptxcu_desc;
 
-/* What ptxcu_open found. */
+/* The device that ptxcu_open opened. */
 typedef struct ptxcu_device {
     char name[128];
-    const char *library; /* as it was opened */
+    const char *library; /* name or path that was loaded */
     int ordinal;
-    int is_cpu_driver;    /* 1: tests/sim */
+    int is_cpu_driver;    /* 1: the driver is the CPU driver of tests/sim */
     int driver_version;   /* 12040 is CUDA 12.4 */
-    ptx_target target;    /* PTX_SM(90), for ptx_module_desc */
-    uint32_t max_version; /* the newest PTX that the driver takes, for ptx_module_desc: 84 is 8.4 */
+    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(90) */
+    uint32_t max_version; /* newest PTX version of the driver, for ptx_module_desc; 84 is 8.4 */
     uint32_t sm_count;
     uint32_t max_threads_per_block;
     uint32_t max_grid[3], max_block[3];
-    uint32_t shared_static; /* bytes per block without asking for more: 48 KiB */
-    uint32_t shared_optin;  /* bytes per block, dynamic included; ptxcu_launch asks by itself */
+    uint32_t shared_static; /* bytes of shared memory per block without opt-in: 48 KiB */
+    uint32_t shared_optin;  /* bytes per block with opt-in, static plus dynamic; ptxcu_launch opts in */
     uint64_t l2_bytes, memory_bytes;
-    uint32_t memory_clock_khz; /* 0 where the driver does not tell */
+    uint32_t memory_clock_khz; /* 0: unknown */
     uint32_t memory_bus_bits;
-    uint32_t max_cluster; /* blocks of a cluster that any launch may ask for: 8, or 0: there are none */
+    uint32_t max_cluster; /* maximum number of blocks in a cluster: 8; 0: no clusters */
 } ptxcu_device;
 
-/* Device memory, by value. All zero is none. A part of one is { address + offset, bytes of the part }. */
+/* A range of device memory, by value. All zero: none. A sub-range is { address + offset, bytes }. */
 typedef struct ptxcu_buffer {
     uint64_t address;
     size_t bytes;
 } ptxcu_buffer;
 
-/* An argument of a launch; make it with the ptxcu_arg_ functions. */
+/* One launch argument, made by a ptxcu_arg_ function. */
 typedef struct ptxcu_arg {
     union {
         uint64_t u64;
@@ -229,41 +227,40 @@ typedef struct ptxcu_arg {
     uint8_t kind; /* PTXCU__ADDRESS, PTXCU__BYTES, or a ptx_type */
 } ptxcu_arg;
 
-/* Most dimensions of a tensor. */
+/* Maximum number of dimensions of a tensor. */
 #define PTXCU_RANK_MAX 5
 
-/* A tensor on the device, by value: where its elements lie, and whose memory that is. All zero is none.
-   Copies stand for the same memory; the last dimension is the one whose elements are neighbours, unless
-   strides say otherwise. The stride of a dimension of one may be anything. Read the fields; make tensors with
-   the ptxcu_tensor_ functions. */
+/* A tensor in device memory, by value. All zero: none. Copies refer to the same memory. Dense tensors are
+   row-major: the last dimension is contiguous. The stride of a dimension of size 1 is ignored. Read the
+   fields; only the ptxcu_tensor_ functions may write them. */
 typedef struct ptxcu_tensor {
-    uint64_t address;               /* of the first element */
-    uint64_t shape[PTXCU_RANK_MAX]; /* elements of each dimension, [0] the outermost; those past rank are 0 */
-    uint64_t stride[PTXCU_RANK_MAX]; /* from one to the next, in elements */
+    uint64_t address;                /* address of the first element */
+    uint64_t shape[PTXCU_RANK_MAX];  /* size of each dimension, [0] is the outermost; 0 from rank on */
+    uint64_t stride[PTXCU_RANK_MAX]; /* distance between neighbours of a dimension, in elements */
     uint32_t rank;
-    uint32_t type; /* a ptx_type, of 1 byte at least */
-    /* whose: of ptxgen_cuda.h only */
+    uint32_t type; /* a ptx_type of at least 1 byte */
+    /* private */
     ptxcu *owner;
-    uint64_t serial; /* of the block; a block that is freed loses it */
+    uint64_t serial; /* serial number of the block; stale after the block is freed */
     uint32_t block;
-    uint32_t view; /* 1: of a part, which cannot be freed */
+    uint32_t view; /* 1: a view, which cannot be freed */
 } ptxcu_tensor;
 
-/* Most tensors of one call; bytes of the largest argument struct. */
+/* Maximum number of tensors in a call; maximum bytes of an argument struct. */
 #define PTXCU_CALL_TENSORS 16
 #define PTXCU_CALL_ARGS 320
 
-/* An operation on certain tensors, checked and planned, to be launched any number of times: by value, nothing
-   to free. Made by ptxcu_<operation>_prepare. */
+/* A checked and planned operation on given tensors. A value with nothing to free; may be launched any number
+   of times. Made by ptxcu_<operation>_prepare or ptxcu_call_prepare. */
 typedef struct ptxcu_call {
-    ptx_plan plan; /* launches; workspace_bytes; min_bytes */
-    /* of ptxgen_cuda.h only */
+    ptx_plan plan; /* read launches, workspace_bytes, min_bytes */
+    /* private */
     ptxcu *owner;
     const char *name;
     ptxcu_program *program;
-    uint64_t clears;         /* of the kernel cache, when this was prepared */
-    uint64_t workspace;      /* bytes that were given ... */
-    uint64_t workspace_at;   /* ... and where */
+    uint64_t clears;    /* value of ptxcu.clears when the call was prepared */
+    uint64_t workspace; /* bytes */
+    uint64_t workspace_address;
     uint32_t tensors, workspace_block;
     struct {
         uint64_t serial;
@@ -273,17 +270,16 @@ typedef struct ptxcu_call {
     uint64_t args[PTXCU_CALL_ARGS / 8];
 } ptxcu_call;
 
-typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_start */
+typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_start */
 
-/* As many arguments as a launch may have. */
+/* Maximum number of arguments of a launch. */
 #define PTXCU_ARGS_MAX 256
 
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
-   X(function, parameters): what is used of the driver, under the names of its ABI; all return CUresult, an
-   int. From these lines come the pointers, the loader and the list of missing symbols. CUdevice is an int,
-   CUdeviceptr 64 bits, handles are pointers. One more is looked for where a device has clusters:
-   cuLaunchKernelEx (ptxcu__config). */
+   X(function, parameters): the driver functions in use, under their ABI names. Each returns CUresult, an int.
+   These lines make the pointers, the loader and the list of missing symbols. CUdevice is an int, CUdeviceptr
+   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters only. */
 #define PTXCU_DRIVER(X)                                                                                      \
     X(cuInit, (unsigned flags))                                                                              \
     X(cuDriverGetVersion, (int *version))                                                                    \
@@ -349,97 +345,96 @@ typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_s
 
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
-   A function that returns ptxcu_code returns PTXCU_E_NONE (0) or what ptxcu_get_error tells more of; DRIVER
-   is possible everywhere. Results come through the last pointer (before the stream), and are zero on error. A
-   NULL handle is one for which there was no memory. */
+   A function returns PTXCU_E_NONE (0) or a code, which ptxcu_get_error explains; each may return DRIVER,
+   ARGUMENT and MEMORY. An output is the last parameter, before a stream, and is zero on error. A NULL handle
+   gives MEMORY. Functions are thread-safe but for what the manual lists under THREADS. */
 
 /* -- handle -- */
 
-/* Find a driver, open a device.
-   cu: gets a handle to be closed, on error too (to read the error), except that it is NULL without memory
-   desc: may be NULL
-   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER, ARGUMENT. */
+/* Load a driver and open a device. *cu: the new handle, to be closed also after an error; NULL without
+   memory. desc: NULL selects all defaults. Errors: LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
-/* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
+/* Unload all programs, free all tensors, release the context. Does not wait for running work: call ptxcu_sync
+   first. cu: may be NULL. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
-/* The calling thread's last failure, never NULL; code PTXCU_E_MEMORY for a NULL handle. */
+/* The calling thread's last failure. Never NULL; MEMORY for a NULL handle. */
 PTXGEN_API const ptxcu_error *ptxcu_get_error(const ptxcu *cu);
-/* "memory", "launch" ... as in the catalogue; "?" for a code that is none. */
+/* The name in the catalogue, such as "launch"; "?" for an unknown code. */
 PTXGEN_API const char *ptxcu_error_name(ptxcu_code code);
-/* Never NULL; all zero when there is no device. Lives as long as the handle. */
+/* The opened device. Never NULL; all zero without a device. Valid until ptxcu_close. */
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu);
-/* Any symbol of the driver library, or NULL. Copy it into a function pointer with memcpy. */
+/* A symbol of the driver library, or NULL. Copy it into a function pointer with memcpy. */
 PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name);
-/* The CUcontext that the handle works in, or NULL. */
+/* The handle's CUcontext, or NULL. */
 PTXGEN_API void *ptxcu_get_context(const ptxcu *cu);
-/* Wait for everything in the context. */
+/* Wait for all work in the context. */
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu);
 
-/* -- memory: sizes and offsets in bytes; nothing is copied unless all of it lies in the buffer -- */
+/* -- memory: sizes and offsets in bytes. A range outside its buffer is refused (ARGUMENT) -- */
 
-/* Device memory, 256-byte aligned, contents undefined. 0 bytes give a zero buffer. */
+/* Allocate device memory, aligned to 256 bytes, contents undefined. 0 bytes give a zero buffer. */
 PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer);
-/* Waits for the context. A zero buffer is fine. The buffer must be one that ptxcu_alloc gave, whole. */
+/* Free a whole buffer of ptxcu_alloc. Waits for the context. A zero buffer is ignored. */
 PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer);
-/* Pinned host memory, which copies run from and to without waiting. */
+/* Allocate pinned host memory: copies from and to it are asynchronous. */
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory);
-PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory); /* NULL is fine */
-/* count * element_bytes, or SIZE_MAX (which no allocation gives) where that does not fit. */
+PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory); /* NULL is ignored */
+/* count * element_bytes; SIZE_MAX, which no allocation has, on overflow. */
 PTXGEN_API size_t ptxcu_bytes(size_t count, size_t element_bytes);
+/* Queue a copy of `bytes` bytes on the stream: host to device, device to host. */
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
                                    size_t bytes, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, size_t from_offset, size_t bytes,
                                      ptxcu_stream stream);
-/* Device to device; the two ranges must not overlap. */
+/* The same, device to device. The two ranges must not overlap. */
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream);
+/* Queue a fill on the stream. fill32: `count` words of 4 bytes, to_offset a multiple of 4. */
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream);
-/* count words of 4 bytes; to_offset: a multiple of 4 */
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
                                    ptxcu_stream stream);
+/* Free and total device memory. Either pointer may be NULL. */
 PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *total_bytes);
 
-/* -- tensors: shapes and strides in elements, computed in 64 bits; every use of a freed one is an error
-   (FREED). Errors, everywhere: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE -- */
+/* -- tensors: shapes and strides in elements. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE -- */
 
-/* New memory, dense, contents undefined.
-   rank: 1 ... PTXCU_RANK_MAX; shape: rank numbers, 0 among them is fine */
+/* Allocate a dense tensor, aligned to 256 bytes, contents undefined. rank: 1 to PTXCU_RANK_MAX. shape: `rank`
+   sizes; a size may be 0. */
 PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
                                           ptxcu_tensor *tensor);
-/* Memory that somebody else owns and keeps: of this device and context, inside `memory` as a whole.
-   stride: rank numbers, or NULL for dense; no two elements may share a place */
+/* Make a tensor in memory that the caller owns, in this context. All elements must lie inside `memory`, whose
+   address must be aligned to the type. stride: `rank` strides, NULL: dense; no two elements may overlap. */
 PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
                                         const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor);
-/* Give back what create took; let go of what wrap borrowed. All copies and views become unusable; *tensor
-   becomes zero. A zero tensor is fine, a view is refused. Waits for the context; but where a result is
-   under way that needs the memory, it is given back when that is known to be done. ptxcu_close frees what
-   is left. */
+/* Free the memory of a created tensor, or release a wrapped tensor. *tensor becomes zero; all its copies and
+   views are refused from now on (FREED). A zero tensor is ignored, a view is refused. Waits for the context.
+   If a result's running call uses the memory, it is freed when the result is known to have finished.
+   ptxcu_close frees the remaining tensors. */
 PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor);
-/* Views. `view` may be `tensor` itself where that is a view. */
-/* count indices of one dimension, from `first` on. */
+/* Views share the memory of `tensor`. `view` may point to `tensor` if that is a view. narrow: `count` indices
+   of one dimension, starting at `first`. */
 PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t first,
                                           uint64_t count, ptxcu_tensor *view);
-/* One index of a dimension, which disappears (of a tensor of rank 1, one element remains). */
+/* View one index of a dimension. The dimension is removed, except from rank 1, where it becomes 1. */
 PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t index,
                                           ptxcu_tensor *view);
-/* Two dimensions change places. */
+/* View with dimensions a and b exchanged. */
 PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t a, uint32_t b,
                                              ptxcu_tensor *view);
-/* As many elements in another shape; the tensor must be dense. */
+/* View of a dense tensor in another shape of the same number of elements. */
 PTXGEN_API ptxcu_code ptxcu_tensor_reshape(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t rank,
                                            const uint64_t *shape, ptxcu_tensor *view);
-/* All elements, as bytes without gaps; SIZE_MAX where that does not fit. Of any struct, without looking at
-   memory. */
+/* Bytes of all elements without gaps; SIZE_MAX on overflow. Reads the struct only: the tensor may be freed.
+   */
 PTXGEN_API size_t ptxcu_tensor_bytes(const ptxcu_tensor *tensor);
-/* Between host memory, dense, and a tensor; one copy for each part that lies together. Queued on the
-   stream; host memory must stay as for ptxcu_upload. bytes: ptxcu_tensor_bytes, exactly */
+/* Queue copies between dense host memory and a tensor, one for each contiguous part. Host memory must stay
+   valid as for ptxcu_upload. bytes: exactly ptxcu_tensor_bytes. */
 PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                           ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream);
-/* The same, and wait for the stream: done when they return. Name the stream that made the tensor, for the
-   order. */
+/* The same, then wait for the stream. Pass the stream on which the tensor was written, for the order. */
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
@@ -447,56 +442,54 @@ PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor 
 
 /* -- streams and events -- */
 
-/* A stream that does not wait for the default stream. */
+/* Create a stream that does not synchronize with the default stream. */
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream);
-PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream); /* NULL is fine */
+PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream); /* NULL is ignored */
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream);
-/* What follows in the stream happens after what the event's last record stands behind. */
+/* Later work in `stream` waits for the event's last record. */
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event);
-/* From here to ptxcu_graph_end, what is queued on the stream (not NULL), and on streams that wait for its
-   events, is noted down and not carried out. Load programs and allocate before. */
+/* Capture the work that is queued until ptxcu_graph_end, on this stream (not NULL) and on streams that wait
+   for its events, without executing it. Load programs and allocate memory before. */
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream);
-/* What was noted, ready to be launched. The capture has ended, on an error too. */
+/* End the capture, also on errors, and make a graph that can be launched. */
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph);
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream);
-PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph); /* NULL is fine */
+PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph); /* NULL is ignored */
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event);
-PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event); /* NULL is fine */
+PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event); /* NULL is ignored */
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_event_sync(ptxcu *cu, ptxcu_event event);
-/* Milliseconds between two records that have both happened. */
+/* Milliseconds between the last records of two events, which must both have completed. */
 PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu_event stop, float *ms);
 
 /* -- programs -- */
 
-/* Load a builder's module. Its signatures are copied: the module may be freed. Entries keep their indices.
-   Errors: MEMORY, EMIT, JIT. Lives until ptxcu_unload or ptxcu_close. */
+/* Load a builder's module. Signatures are copied, so the module may be freed. Entries keep their indices. The
+   program lives until ptxcu_unload or ptxcu_close. Errors: EMIT, JIT. */
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program);
-/* Load any PTX. Its signatures are not known, so arguments are not checked: the driver reads as many as the
-   entry has. Find entries with ptxcu_entry_by_name.
-   ptx: NUL-terminated ASCII
-   Errors: MEMORY, JIT. */
+/* Load PTX text (ASCII, NUL-terminated). Its signatures are unknown: arguments are not checked, and the
+   driver reads as many as the entry has. Find entries with ptxcu_entry_by_name. Errors: JIT. */
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program);
-/* NULL is fine; what ptxcu_operation gave belongs to the cache and is refused (ARGUMENT). */
+/* Unload a program. NULL is ignored. A program of ptxcu_operation belongs to the cache and is refused
+   (ARGUMENT). */
 PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
-/* The index of an entry, for ptx_launch.entry. Errors: ENTRY. */
+/* Find the index of an entry, for ptx_launch.entry. Errors: ENTRY. */
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry);
-/* Where a variable lies (ptx_variable_desc.exported, or .visible in a text), and its size: for copies, fills
-   and ptxcu_tensor_wrap. It belongs to the program; ptxcu_free refuses it. Errors: VARIABLE. */
+/* Address and size of a variable (ptx_variable_desc.exported, or .visible in PTX text), for copies, fills and
+   ptxcu_tensor_wrap. The program owns the memory. Errors: VARIABLE. */
 PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name, ptxcu_buffer *buffer);
-/* The driver's own handles, CUmodule and CUfunction, for calls of ptxcu_symbol. They live as long as the
+/* The program's CUmodule, an entry's CUfunction, for driver functions from ptxcu_symbol. Valid as long as the
    program. Errors: ENTRY. */
 PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_);
 PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function);
-/* The program of an operation, built for this device at the first call; later calls allocate nothing.
-   op: read during the call only; its emit function is what tells operations apart
-   desc: op->desc_bytes bytes, of which padding counts, too
-   Errors: MEMORY, EMIT (also for a description that the operation refuses), JIT. */
+/* Get the program of an operation. The first call builds it for this device, later calls allocate nothing.
+   op: read during the call only; op->emit identifies the operation. desc: op->desc_bytes bytes, padding
+   included. Errors: EMIT (also if the operation refuses the description), JIT. */
 #define ptxcu_operation(cu, op, desc, program) ptxcu_operation_((cu), PTX__AT, (op), (desc), (program))
 PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        ptxcu_program **program);
-/* Unload all that ptxcu_operation gave. */
+/* Unload all programs of ptxcu_operation. Calls prepared with them must be prepared again. */
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu);
 
 /* -- launch -- */
@@ -509,64 +502,61 @@ PTXGEN_API ptxcu_arg ptxcu_arg_f32(float value);
 PTXGEN_API ptxcu_arg ptxcu_arg_u64(uint64_t value);
 PTXGEN_API ptxcu_arg ptxcu_arg_s64(int64_t value);
 PTXGEN_API ptxcu_arg ptxcu_arg_f64(double value);
-/* For a parameter of any type and exactly that size; read during the launch call only. */
+/* An argument for a parameter of any type of that size. `bytes` is read during the launch call only. */
 PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size);
 
-/* Launch one entry.
-   geometry: within the limits of entry and device; dynamic shared memory above 48 KiB is asked for by itself.
-   Clusters: of ptxcu_device.max_cluster blocks at most, and the grid a multiple of them
-   args: one for each parameter, in order. A pointer takes a buffer or an address; a 64-bit integer these or
-   its own type; a b type whatever has its width; every other type its own
-   Errors: ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
+/* Launch one entry. geometry: within the limits of entry and device. Dynamic shared memory above 48 KiB needs
+   no opt-in by the caller. A cluster has at most ptxcu_device.max_cluster blocks, and the grid is a multiple
+   of it. args: one for each parameter, in order. A pointer takes a buffer or an address; a 64-bit integer
+   takes these or its own type; a b type takes any type of its width; other types take their own. Errors:
+   ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream);
-/* All launches of a plan, whose entries take one struct by value. All are checked before the first is made. A
-   plan without launches does nothing.
-   args, args_bytes: the operation's argument struct, which has plan->args_bytes
-   Errors: as ptxcu_launch. */
+/* Make all launches of a plan, whose entries take one struct by value. All are checked before the first is
+   made. A plan may have no launches. args: the operation's argument struct of args_bytes bytes, which must be
+   plan->args_bytes. Errors: as ptxcu_launch. */
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream);
 
-/* -- calls: operations on tensors, in three forms. All are checked when they are prepared; what is looked at
-   again is whether the tensors are still there. Errors: FREED, WORKSPACE, WRONG_HANDLE, and ptxcu_run's -- */
+/* -- calls: operations on tensors. Preparing checks everything; running checks again only that the tensors
+   are not freed. Errors: FREED, WORKSPACE, WRONG_HANDLE, and those of ptxcu_run -- */
 
-/* A call of any operation: as ptxcu_operation and ptxcu_run with these arguments. The operations below have
-   their own, which fill desc, plan and args from tensors and check them.
-   op->name: stays where it is as long as the call
-   tensors: all that args name addresses of, PTXCU_CALL_TENSORS at most; looked at for being there only
-   workspace: what the plan wants, one of them or not; NULL: none
-   Errors: ARGUMENT, FREED, WRONG_HANDLE, and ptxcu_operation's. */
+/* Prepare a call of any operation, which ptxcu_operation builds and ptxcu_run launches with these arguments.
+   The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills desc, plan and args from
+   tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args holds, at most
+   PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes, may be one of
+   `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
                                          const ptxcu_tensor *workspace, ptxcu_call *call);
-/* Memory for a call's workspace, for launches behind `stream`; the zero tensor where the call needs none. Any
-   other tensor will do as well: what must be 0 in it (plan.zero_bytes) is made so by the first run, and by
-   every one that finds it used by another program. In a graph that zeroing would be repeated by every launch
-   of the graph; after ptxcu_workspace_create there is none. A workspace serves one launch at a time; the
-   layers of a model share one on one stream; in one graph, different operations do not. */
+/* Allocate a call's workspace, aligned to 256 bytes, for launches ordered after `stream`; the zero tensor if
+   the call needs none. Its first plan.zero_bytes are zeroed on `stream`. Any other tensor aligned so may be a
+   workspace: the first run zeroes it, and each run after a run of another program. In a graph such zeroing
+   would repeat with each launch. Calls that may run at the same time need separate workspaces; calls on one
+   stream may share one; different operations in one graph may not. */
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace);
-/* On the caller's stream, behind what is queued there. Allocates nothing, waits for nothing, may be
-   captured. */
+/* Queue the call on the caller's stream. Allocates nothing, waits for nothing, may be captured. */
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
-/* The same, and wait until the stream is done: for reading the output at once. */
+/* The same, then wait for the stream, so that the output can be read. */
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
-/* On the result's own stream, behind what is queued on `after` now; `after` does not wait for it. Allocates
-   nothing, waits for nothing. Until the result is known to be done, tensors of the call that are freed keep
-   their memory. `after` must not be in a capture. One call at a time: BUSY while the last has not finished.
-   */
+/* Queue the call on the result's own stream, after the work now queued on `after`, which must not be
+   capturing. `after` does not wait for the call. Allocates nothing, waits for nothing. A tensor of the call
+   that is freed keeps its memory until the result is known to have finished. Errors: BUSY while the result's
+   last call runs. */
 PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
                                        ptxcu_result *result);
-/* A result, to be used again and again; nothing is under way yet. */
+/* Create a result, without a call. It may start any number of calls, one at a time. */
 PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **result);
-/* Wait for the call. Nothing under way: done. */
+/* Wait for the result's call, if it has one. */
 PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *result);
-/* *done: 1 when the call has finished, or nothing is under way. */
+/* *done: 1 if the call has finished or there is none, else 0. Does not wait. */
 PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *result, int *done);
-/* What follows in the stream happens after the call; the host does not wait. */
+/* Later work in `stream` waits for the call. The host does not wait. */
 PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *result);
-/* Wait, and let go. NULL is fine. Before ptxcu_close. After an error it is still there: call it again. */
+/* Wait for the call and free the result, before ptxcu_close. NULL is ignored. After an error the result still
+   exists: call again. */
 PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
 
 #ifdef __cplusplus
@@ -583,60 +573,60 @@ extern "C" {
 
 /* -- operations on tensors -- */
 
-/* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
-   written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
-   in one of the forms above. Where the plan needs a workspace: prepare without one, ptxcu_workspace_create,
-   prepare with it. ptxcu_<operation> prepares and runs; when the kernel is there it allocates nothing either.
-   Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and ptxcu_operation's. */
+/* One room for each operation, in the order of PTXK_OPERATIONS; ptxgen_kernels.h says what each computes.
+   ptxcu_<operation>_prepare checks every tensor (existence, type, shape, strides, alignment, no overlap with
+   an output), builds the kernel at the first call, plans it and fills the call. If the plan needs a
+   workspace: prepare without one, call ptxcu_workspace_create, prepare again with it. ptxcu_<operation>
+   prepares and runs; it allocates nothing once the kernel is built. Tensors are f32, f16 or bf16, dense and
+   aligned to 16 bytes unless their comment says otherwise; u32 tensors and lse are aligned to 4 bytes, f64
+   to 8, workspaces to 256. `unused` must be 0. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and those of
+   ptxcu_operation. */
 
 /* -- KV caches -- */
 
-/* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
-   strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
-   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). Pages are dense, each
-   [kv_heads, page_size, head_dim] or [page_size, kv_heads, head_dim] (transpose dimensions 1 and 2 of the
-   pools). Sequences whose caches are allocated apart: ptxcu_kv_cache_wrap_each. */
+/* Cached keys and values of several sequences. k and v have the same shape and strides, and head_dim is
+   contiguous. Other orders of dimensions are views: transpose [batch, max_seq, kv_heads, head_dim] to [batch,
+   kv_heads, max_seq, head_dim]. Each page is dense, [kv_heads, page_size, head_dim] or, with dimensions 1 and
+   2 of the pools transposed, [page_size, kv_heads, head_dim]. */
 typedef struct ptxcu_kv_cache {
-    /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
+    /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
-    ptxcu_tensor blocks;    /* paged: u32 [batch, max_pages], which page holds which positions; else zero */
-    ptxcu_tensor addresses; /* not paged: u64 [2, batch], where each sequence's k and v begin */
-    uint32_t owns;          /* k and v were made with it */
+    ptxcu_tensor blocks;    /* paged: the block table, u32 [batch, max_pages]; else zero */
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v */
+    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v */
     uint32_t unused;
 } ptxcu_kv_cache;
 
-/* A cache with memory of its own, dense, contents undefined; waits for the default stream. */
+/* Allocate a dense cache, contents undefined. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
-/* A cache of tensors that stay the caller's. blocks: NULL for one that is not paged. Waits for the default
-   stream. */
+/* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
-/* A cache of sequences that are allocated apart: k and v are arrays of `batch` tensors [kv_heads, max_seq,
-   head_dim], all of one shape and with the same strides, which stay the caller's. In the cache they are those
-   of the first sequence, with a stride of 0 to the next. Where one was freed, calls are refused (FREED).
-   Waits for the default stream. */
+/* Make a cache of sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
+   head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v are those of the
+   first sequence with a batch stride of 0. Calls are refused if one of the tensors was freed (FREED). Waits
+   for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                                uint32_t batch, ptxcu_kv_cache *cache);
-/* What create or wrap made. NULL and zero are fine. */
+/* Free what the functions above allocated. NULL and a zero cache are ignored. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 
-/* -- flash_decode -- */
+/* -- flash_decode: attention of the newest tokens of each sequence -- */
 
-/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
 typedef struct ptxcu_flash_decode_desc {
-    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
+    /* [batch, heads, head_dim] or [batch, queries, heads, head_dim], 1 to 8 queries */
     ptxcu_tensor q, out;
-    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
-    const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included; zero: all are `length` */
-    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
+    ptxcu_tensor k, v;           /* appended to the cache, shape of q with kv_heads; zero: none */
+    const ptxcu_kv_cache *cache; /* `batch` sequences; read during the call only */
+    ptxcu_tensor lengths;        /* u32 [batch], new tokens included; zero: `length` */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] or [batch, heads]; zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* the longest length to plan for; 0: `length`, or max_seq */
+    uint32_t max_len;            /* longest length to plan for; 0: `length`, else max_seq */
     uint32_t window;             /* keys that a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
     float soft_cap;              /* 0: none */
-    uint32_t length;             /* of every sequence, known to the host; 0: see lengths */
+    uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
 } ptxcu_flash_decode_desc;
 
@@ -644,16 +634,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                                                  ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
 
-/* -- kv_scatter -- */
+/* -- kv_scatter: write K and V of new tokens into the cache -- */
 
-/* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
 typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v; /* f32, f16 or bf16 [tokens, kv_heads, head_dim]; one may be zero: the other alone */
-    const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
+    ptxcu_tensor k, v;           /* [tokens, kv_heads, head_dim]; one of them may be zero */
+    const ptxcu_kv_cache *cache; /* read during the call only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step,
-        sequence_step; /* checked here, what lies in device memory by the kernel */
+    uint32_t position, position_step, sequence_step; /* checked by prepare */
 } ptxcu_kv_scatter_desc;
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
@@ -662,17 +650,16 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 
 /* -- flash_prefill -- */
 
-/* Attention of whole prompts: ptxk_flash_prefill_args in tensors. Strides are free but for head_dim's, so
-   that [batch, heads, seq, head_dim] is a matter of transposing, and q, k and v may lie in one row. With
-   cumulative lengths the sequences follow each other: q and out [rows, heads, head_dim], k and v [keys,
-   kv_heads, head_dim]. */
+/* Attention of whole prompts. The last dimensions must be contiguous: [batch, heads, seq, head_dim] is a
+   transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
+   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. */
 typedef struct ptxcu_flash_prefill_desc {
-    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim], f32, f16 or bf16; out may be q */
-    ptxcu_tensor k, v;        /* of q's type, [batch, kv_len, kv_heads, head_dim] */
-    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: where sequences begin, and the end; zero: none */
+    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
+    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type */
+    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: begin of each sequence, then the end; zero: none */
     ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: the most of any sequence; 0: all. Else ignored */
-    uint32_t causal;          /* 1: a query sees keys up to its own */
+    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored */
+    uint32_t causal;          /* 1: a query sees the keys up to its position */
     uint32_t window;          /* 0: none */
     uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
     float scale;              /* 0: 1/sqrt(head_dim) */
@@ -685,52 +672,50 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
 PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                           ptxcu_stream stream);
 
-/* -- gemv -- */
+/* -- gemv: y = W norm(x) + bias + residual -- */
 
-/* A further matrix over the same x: K and V beside Q, or the up matrix of a SwiGLU. */
+/* Another matrix for the same x: K and V with Q, or the up matrix of SwiGLU. */
 typedef struct ptxcu_gemv_matrix {
-    ptxcu_tensor weights; /* as below; zero: there is none */
-    ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
-    uint32_t format;      /* PTXK_Q4_K ...; 0 without weights */
+    ptxcu_tensor weights; /* as in ptxcu_gemv_desc; zero: no matrix */
+    ptxcu_tensor bias, y; /* as in ptxcu_gemv_desc; SwiGLU: no y */
+    uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
 } ptxcu_gemv_matrix;
 
-/* y = W norm(x) + bias + residual: ptxk_gemv_args in tensors. */
 typedef struct ptxcu_gemv_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k] */
     ptxcu_tensor x;         /* f32 [columns, k] */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
-    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; one y only; zero: none */
+    ptxcu_tensor residual;  /* [columns, n], y's type, may be y; with one y only; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x, with eps */
-    float eps;              /* 0 or more, finite; 0: nothing is added */
-    ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
+    uint32_t norm;          /* 1: RMSNorm of x with eps */
+    float eps;              /* finite, at least 0 */
+    ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemv_matrix more[2];
-    uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
-    uint32_t unused;        /* 0 */
+    uint32_t swiglu; /* 1: weights is the gate matrix, more[0].weights the up matrix */
+    uint32_t unused; /* 0 */
 } ptxcu_gemv_desc;
 
 PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
 
-/* -- norm -- */
+/* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
-/* The operations of a layer on tensors of f32, f16 or bf16; dense where nothing else is said. */
 typedef struct ptxcu_norm_desc {
-    ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
-    ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
-    ptxcu_tensor gamma, beta; /* [n], of one type; beta with PTXK_NORM_LAYER and gamma only; zero: none */
+    ptxcu_tensor x, y;        /* [rows, n]; y may be x; with a residual, only the residual */
+    ptxcu_tensor residual;    /* [rows, n], x's type: added to x first, in place; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; beta needs gamma and PTXK_NORM_LAYER; zero: none */
     uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
-    float eps;                /* 0 or more, finite; 0: nothing is added */
+    float eps;                /* finite, at least 0 */
 } ptxcu_norm_desc;
 
 PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_stream stream);
 
-/* -- softmax -- */
+/* -- softmax: softmax of each row of scale * x -- */
 
 typedef struct ptxcu_softmax_desc {
     ptxcu_tensor x, y; /* [rows, n]; y may be x */
@@ -741,11 +726,11 @@ typedef struct ptxcu_softmax_desc {
 PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_stream stream);
 
-/* -- activation -- */
+/* -- activation: y = activation(x), or activation(x) * up -- */
 
 typedef struct ptxcu_activation_desc {
-    ptxcu_tensor x, y; /* [rows, n], rows any stride apart; y may be x or up */
-    ptxcu_tensor up;   /* the same, of x's type; zero: none */
+    ptxcu_tensor x, y; /* [rows, n], any row stride and alignment; y may be x or up */
+    ptxcu_tensor up;   /* the same, x's type; zero: none */
     uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
     uint32_t unused;   /* 0 */
 } ptxcu_activation_desc;
@@ -754,23 +739,24 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
                                                ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *desc, ptxcu_stream stream);
 
-/* -- rope -- */
+/* -- rope: rotary position embedding, in place -- */
 
 typedef struct ptxcu_rope_desc {
-    ptxcu_tensor x;           /* [tokens, heads, head_dim], tokens any stride apart; changed in place */
-    ptxcu_tensor positions;   /* u32 [tokens] */
-    ptxcu_tensor frequencies; /* f64 [dims / 2]: ptxk_rope_frequencies(); so many elements are turned */
-    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t unused;          /* 0 */
+    ptxcu_tensor x;         /* [tokens, heads, head_dim], any token stride; rotated in place */
+    ptxcu_tensor positions; /* u32 [tokens] */
+    ptxcu_tensor
+        frequencies; /* f64 [dims / 2] of ptxk_rope_frequencies(); rotates the first `dims` elements */
+    uint32_t pairs;  /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t unused; /* 0 */
 } ptxcu_rope_desc;
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_stream stream);
 
-/* -- embed -- */
+/* -- embed: y[i] = scale * table[ids[i]] -- */
 
 typedef struct ptxcu_embed_desc {
-    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
+    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; f32, f16, bf16 also [rows, n] */
     ptxcu_tensor ids;   /* u32 [tokens] */
     ptxcu_tensor y;     /* [tokens, n] */
     uint32_t format;    /* of the table: PTXK_Q4_K ... */
@@ -780,17 +766,17 @@ typedef struct ptxcu_embed_desc {
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
 
-/* -- sample -- */
+/* -- sample: choose one token from each row of logits -- */
 
 typedef struct ptxcu_sample_desc {
     ptxcu_tensor logits;    /* [rows, n] */
-    ptxcu_tensor positions; /* u32 [rows]: counter of random numbers; zero: all are 0 */
-    ptxcu_tensor tokens;    /* u32 [rows]: the result */
+    ptxcu_tensor positions; /* u32 [rows]: counters of the random numbers; zero: all 0 */
+    ptxcu_tensor tokens;    /* u32 [rows]: output */
     uint64_t seed;
-    uint32_t method;        /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
-    uint32_t top_k;         /* 0: all */
-    float top_p;            /* 0 or 1: all */
-    float temperature;      /* 0: the largest */
+    uint32_t method;   /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
+    uint32_t top_k;    /* 0: all */
+    float top_p;       /* 0 or 1: all */
+    float temperature; /* 0: the largest logit */
 } ptxcu_sample_desc;
 
 PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
@@ -841,7 +827,7 @@ typedef struct ptxcu__driver {
 } ptxcu__driver;
 #undef PTXCU__FIELD
 
-/* Argument kinds that are no ptx_type. */
+/* Argument kinds besides ptx_type. */
 #define PTXCU__ADDRESS 200
 #define PTXCU__BYTES 201
 
@@ -872,16 +858,16 @@ static int ptxcu__same_thread(ptxcu__thread a, ptxcu__thread b) { return pthread
 
 typedef struct ptxcu__entry {
     void *function;
-    char *block; /* params, then all names: one allocation */
+    char *block; /* one allocation: params, then all names */
     size_t block_bytes;
     const char *name;
     const ptx_param_info *params;
     uint32_t param_count;
-    uint32_t known; /* 1: the signature above is known */
+    uint32_t known; /* 1: params and param_count are known */
     uint32_t max_threads;
     uint32_t shared_bytes; /* static */
-    uint32_t dynamic_free; /* dynamic bytes that need no asking */
-    uint32_t dynamic_max;  /* what the driver has been asked to allow; of the tables */
+    uint32_t dynamic_free; /* dynamic bytes available without opt-in */
+    uint32_t dynamic_max;  /* dynamic bytes after the last opt-in; guarded by table_mutex */
 } ptxcu__entry;
 
 struct ptxcu_program {
@@ -890,7 +876,7 @@ struct ptxcu_program {
     void *module_;
     ptxcu__entry *entries;
     uint32_t count, capacity;
-    uint32_t cached; /* belongs to the cache */
+    uint32_t cached; /* 1: owned by the kernel cache */
 };
 
 typedef struct ptxcu__slot {
@@ -901,25 +887,25 @@ typedef struct ptxcu__slot {
     ptxcu_program *program; /* NULL: the slot is free */
 } ptxcu__slot;
 
-/* Memory that tensors lie in. */
+/* A block of device memory that holds tensors. */
 typedef struct ptxcu__block {
     uint64_t address, bytes;
-    uint64_t serial; /* 0: no tensor may use it any more */
-    uint32_t pins;   /* results under way that use it */
-    uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
-    /* Of a table of addresses (ptxcu_kv_cache_wrap_each): copies of the tensors that it points to, allocated.
-       A result that holds the table holds their memory too. */
+    uint64_t serial; /* 0: freed, no tensor may use the block */
+    uint32_t pins;   /* number of running results that use the block */
+    uint32_t kind;   /* PTXCU__FREE, PTXCU__OWNED, PTXCU__BORROWED */
+    /* For an address table of ptxcu_kv_cache_wrap_each: allocated copies of the tensors it points to. A
+       result that pins the table also pins their blocks. */
     ptxcu_tensor *part;
     uint32_t parts;
-    /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
+    /* For a workspace: the program for which the bytes at zero_address are zero. Its launches leave them
+       zero. */
     const ptxcu_program *zero_for;
-    uint64_t zero_at, zero_bytes;
+    uint64_t zero_address, zero_bytes;
 } ptxcu__block;
-enum { PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED };
+enum { PTXCU__FREE, PTXCU__OWNED, PTXCU__BORROWED };
 
-/* What a thread's last failure was. The handle has one for the thread that opened it; every other thread
-   gets its own with its first failure, kept until the handle is closed, so that what ptxcu_get_error gave
-   stays. */
+/* A thread's last failure. The handle embeds the record of the thread that opened it. Each other thread gets
+   a record at its first failure, which lives until ptxcu_close. */
 typedef struct ptxcu__record {
     struct ptxcu__record *next;
     ptxcu__thread thread;
@@ -930,50 +916,57 @@ typedef struct ptxcu__record {
     char message[PTXCU__MESSAGE_BYTES];
 } ptxcu__record;
 
-#define PTXCU__CLUSTER 8u /* blocks: more only some devices take, and when they are asked to */
+#define PTXCU__CLUSTER_MAX 8u /* blocks; larger clusters need an opt-in and some devices lack them */
 
-/* What cuLaunchKernelEx takes: CUlaunchAttribute, CUlaunchConfig. */
+/* CUlaunchAttribute and CUlaunchConfig, for cuLaunchKernelEx. */
 typedef struct ptxcu__launch_attribute {
     uint32_t id, unused, value[16];
 } ptxcu__launch_attribute;
 
-typedef struct ptxcu__config {
+typedef struct ptxcu__launch_config {
     uint32_t grid[3], block[3], shared_bytes;
     void *stream;
     ptxcu__launch_attribute *attributes;
     uint32_t count;
-} ptxcu__config;
+} ptxcu__launch_config;
 
 struct ptxcu {
     ptxcu__driver driver;
-    int (*launch_ex)(const ptxcu__config *config, void *function, void **params, void **extra); /* or NULL */
+    int (*launch_ex)(const ptxcu__launch_config *config, void *function, void **params,
+                     void **extra); /* or NULL */
     void *library;
     void *context;
     int device;
-    uint32_t ready;     /* open has succeeded */
-    uint32_t retained;  /* the primary context is ours to release */
-    uint32_t no_memory; /* the caller's allocator has said no to the builder */
-    uint32_t cleaned;   /* files that killed processes left in the cache folder were removed */
+    uint32_t ready;    /* 1: ptxcu_open has succeeded */
+    uint32_t retained; /* 1: the handle must release the primary context */
+    uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
     ptx_alloc_fn alloc;
     void *alloc_user;
-    /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
-       the kernel cache's slots, the blocks of memory; held shortly, never across a wait, inside building if
-       both. Nothing may fail with tables held: a failure writes into the thread's record. */
-    ptxcu__mutex building, tables;
+    /* build_mutex serializes building and unloading of programs. table_mutex guards records, slots and
+       blocks, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No failure
+       may be reported with table_mutex held, because the report locks it. */
+    ptxcu__mutex build_mutex, table_mutex;
     ptxcu_program *programs;
     ptxcu__slot *slots;
-    uint32_t slot_count, slot_capacity; /* the capacity is a power of two, or 0 */
-    uint64_t clears;                    /* how often the cache was emptied */
+    uint32_t slot_count, slot_capacity; /* capacity: a power of two, or 0 */
+    uint64_t clears;                    /* number of calls of ptxcu_cache_clear */
     ptxcu__block *blocks;
     uint32_t block_count, block_capacity;
-    uint64_t serial; /* of the newest block */
+    uint64_t serial; /* serial number of the newest block */
     ptxcu_device info;
-    ptxcu__record first;
+    ptxcu__record first_record;
     char library_name[512];
-    char cache_folder[512]; /* "": none */
+    char cache_folder[512]; /* "" for none */
     uint32_t cache_files;
-    uint32_t capability; /* of the device itself: 90 */
+    uint32_t capability; /* of the device, such as 90 */
 };
+
+/* Return the code of a failed call. */
+#define PTXCU__TRY(call)                                                                                     \
+    do {                                                                                                     \
+        ptxcu_code code_ = (call);                                                                           \
+        if (code_ != PTXCU_E_NONE) return code_;                                                             \
+    } while (0)
 
 static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
     (void)user;
@@ -985,66 +978,71 @@ static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size
     return realloc(block, new_size);
 }
 
-/* The builder's allocations go through the handle, so that a missing module can be told from a missing byte.
- */
+/* The allocator of a module that the handle builds. `failed` tells lack of memory from a refused target. */
+typedef struct ptxcu__module_memory {
+    ptxcu *cu;
+    int failed;
+} ptxcu__module_memory;
+
 static void *ptxcu__module_alloc(void *user, void *block, size_t old_size, size_t new_size) {
-    ptxcu *cu = (ptxcu *)user;
-    void *p = cu->alloc(cu->alloc_user, block, old_size, new_size);
-    if (!p && new_size) cu->no_memory = 1;
+    ptxcu__module_memory *memory = (ptxcu__module_memory *)user;
+    void *p = memory->cu->alloc(memory->cu->alloc_user, block, old_size, new_size);
+    if (!p && new_size) memory->failed = 1;
     return p;
 }
 
-static void *ptxcu__get_zeroed(ptxcu *cu, size_t bytes) {
+static void *ptxcu__alloc_zeroed(ptxcu *cu, size_t bytes) {
     void *p = cu->alloc(cu->alloc_user, NULL, 0, bytes);
     if (p) memset(p, 0, bytes);
     return p;
 }
 
-static void ptxcu__release(ptxcu *cu, void *block, size_t bytes) {
+static void ptxcu__free_host(ptxcu *cu, void *block, size_t bytes) {
     if (block) cu->alloc(cu->alloc_user, block, bytes, 0);
 }
 
-/* The calling thread's record, NULL if it has none. */
+/* Find the calling thread's record, or NULL. */
 static ptxcu__record *ptxcu__find_record(ptxcu *cu) {
     ptxcu__record *r;
     ptxcu__thread self = ptxcu__self();
-    ptxcu__lock(&cu->tables);
-    for (r = &cu->first; r && !ptxcu__same_thread(r->thread, self);) r = r->next;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
+    for (r = &cu->first_record; r && !ptxcu__same_thread(r->thread, self);) r = r->next;
+    ptxcu__unlock(&cu->table_mutex);
     return r;
 }
 
-/* The same, made where there is none: NULL without memory. Nobody else looks for this thread's. */
-static ptxcu__record *ptxcu__record_of(ptxcu *cu) {
+/* Find or create the calling thread's record; NULL without memory. No other thread looks for it, so finding
+   and adding need not be one critical section. */
+static ptxcu__record *ptxcu__get_record(ptxcu *cu) {
     ptxcu__record *r = ptxcu__find_record(cu);
     if (r) return r;
-    r = (ptxcu__record *)ptxcu__get_zeroed(cu, sizeof *r);
+    r = (ptxcu__record *)ptxcu__alloc_zeroed(cu, sizeof *r);
     if (!r) return NULL;
     r->thread = ptxcu__self();
-    ptxcu__lock(&cu->tables);
-    r->next = cu->first.next;
-    cu->first.next = r;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
+    r->next = cu->first_record.next;
+    cu->first_record.next = r;
+    ptxcu__unlock(&cu->table_mutex);
     return r;
 }
 
-static void ptxcu__append_list(ptxcu__record *r, const char *format, va_list list) {
+static void ptxcu__append_arguments(ptxcu__record *r, const char *format, va_list list) {
     size_t room = sizeof r->message - r->message_length;
     int n = vsnprintf(r->message + r->message_length, room, format, list);
     if (n > 0) r->message_length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* More of the message of the failure that this thread has just had. */
+/* Append to the message of this thread's last failure. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
     va_list list;
     if (!r) return;
     va_start(list, format);
-    ptxcu__append_list(r, format, list);
+    ptxcu__append_arguments(r, format, list);
     va_end(list);
 }
 
-static void ptxcu__clear(ptxcu__record *r, ptxcu_code code) {
+static void ptxcu__clear_record(ptxcu__record *r, ptxcu_code code) {
     r->message_length = 0;
     r->message[0] = 0;
     r->error.code = code;
@@ -1055,35 +1053,35 @@ static void ptxcu__clear(ptxcu__record *r, ptxcu_code code) {
     r->error.message = r->message;
 }
 
-/* This thread's error gets another code. */
-static ptxcu_code ptxcu__recode(ptxcu *cu, ptxcu_code code) {
+/* Change the code of this thread's last failure. */
+static ptxcu_code ptxcu__set_error_code(ptxcu *cu, ptxcu_code code) {
     ptxcu__record *r = ptxcu__find_record(cu);
     if (r) r->error.code = code;
     return code;
 }
 
 static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ...) {
-    ptxcu__record *r = ptxcu__record_of(cu);
+    ptxcu__record *r = ptxcu__get_record(cu);
     va_list list;
-    if (!r) return code; /* without memory for its text */
-    ptxcu__clear(r, code);
+    if (!r) return code; /* no memory for the message */
+    ptxcu__clear_record(r, code);
     va_start(list, format);
-    ptxcu__append_list(r, format, list);
+    ptxcu__append_arguments(r, format, list);
     va_end(list);
     return code;
 }
 
-static ptxcu_code ptxcu__memory(ptxcu *cu, size_t bytes) {
+static ptxcu_code ptxcu__fail_memory(ptxcu *cu, size_t bytes) {
     return ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory (%llu bytes)", (unsigned long long)bytes);
 }
 
-/* A call of the driver has failed; the format says which, with its arguments. */
-static ptxcu_code ptxcu__driver_fail(ptxcu *cu, int result, const char *format, ...) {
+/* Report a failed driver call; the format names the function and its arguments. */
+static ptxcu_code ptxcu__fail_driver(ptxcu *cu, int result, const char *format, ...) {
     const char *name = NULL, *text = NULL;
-    ptxcu__record *r = ptxcu__record_of(cu);
+    ptxcu__record *r = ptxcu__get_record(cu);
     va_list list;
     if (!r) return PTXCU_E_DRIVER;
-    ptxcu__clear(r, PTXCU_E_DRIVER);
+    ptxcu__clear_record(r, PTXCU_E_DRIVER);
     if (cu->driver.cuGetErrorName(result, &name) || !name) name = "unknown error";
     if (cu->driver.cuGetErrorString(result, &text) || !text) text = "?";
     va_start(list, format);
@@ -1096,7 +1094,7 @@ static ptxcu_code ptxcu__driver_fail(ptxcu *cu, int result, const char *format, 
     return PTXCU_E_DRIVER;
 }
 
-static void *ptxcu__find(void *library, const char *name) {
+static void *ptxcu__find_symbol(void *library, const char *name) {
 #ifdef _WIN32
     void *p = NULL;
     FARPROC f = GetProcAddress((HMODULE)library, name);
@@ -1107,7 +1105,7 @@ static void *ptxcu__find(void *library, const char *name) {
 #endif
 }
 
-/* The library, or NULL and the system's reason. */
+/* Load a library; NULL on failure, with the system's reason. */
 static void *ptxcu__load_library(const char *name, char *reason, size_t reason_bytes) {
 #ifdef _WIN32
     HMODULE h = LoadLibraryA(name);
@@ -1146,9 +1144,9 @@ static int ptxcu__file_open(const char *name, ptxcu__file *f) {
         && !(i.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT))
         && i.nNumberOfLinks == 1) {
         f->bytes = (uint64_t)i.nFileSizeHigh << 32 | i.nFileSizeLow;
-        f->modified = ((uint64_t)i.ftLastWriteTime.dwHighDateTime << 32 | i.ftLastWriteTime.dwLowDateTime)
-                          / 10000000u
-                      - 11644473600u; /* 1601 to 1970 */
+        f->modified =
+            ((uint64_t)i.ftLastWriteTime.dwHighDateTime << 32 | i.ftLastWriteTime.dwLowDateTime) / 10000000u
+            - 11644473600u; /* 1601 to 1970 */
         return 1;
     }
     CloseHandle(f->id);
@@ -1176,14 +1174,14 @@ static int ptxcu__file_rename(const char *from, const char *to) {
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
 }
 
-/* Why a folder is not to be used, or NULL. *missing: it is not there. */
-static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+/* Say why a folder must not be used, or NULL. *missing: the folder does not exist. */
+static const char *ptxcu__find_folder_fault(const char *folder, int *missing) {
     DWORD attributes = GetFileAttributesA(folder);
     *missing = attributes == INVALID_FILE_ATTRIBUTES;
     return !*missing && !(attributes & FILE_ATTRIBUTE_DIRECTORY) ? "is no directory" : NULL;
 }
 
-static uint64_t ptxcu__random(void) {
+static uint64_t ptxcu__get_random(void) {
     LARGE_INTEGER ticks;
     QueryPerformanceCounter(&ticks);
     return (uint64_t)ticks.QuadPart * 0x9e3779b97f4a7c15u ^ (uint64_t)GetCurrentProcessId() << 32;
@@ -1210,13 +1208,14 @@ static const char *ptxcu__listing_next(ptxcu__listing *l) {
 
 static void ptxcu__listing_close(ptxcu__listing *l) { FindClose(l->id); }
 #else
-/* glibc declares these for strict C99 under its own names only. */
+/* In strict C99, glibc declares these flags under its own names only. */
 #if defined(O_NOFOLLOW) && defined(O_CLOEXEC)
 #define PTXCU__OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC)
 #elif defined(__O_NOFOLLOW) && defined(__O_CLOEXEC)
 #define PTXCU__OPEN_FLAGS (__O_NOFOLLOW | __O_CLOEXEC)
 #else
-#define PTXCU__OPEN_FLAGS 0 /* only the user and root can have put a link into a folder that is not sticky */
+#define PTXCU__OPEN_FLAGS                                                                                    \
+    0 /* without these flags only the user and root can place a link, except in a sticky folder */
 #endif
 
 typedef struct ptxcu__file {
@@ -1224,7 +1223,7 @@ typedef struct ptxcu__file {
     uint64_t bytes, modified;
 } ptxcu__file;
 
-/* Open a file for reading. 0: there is none, or it cannot be trusted. */
+/* Open a file for reading. 0: it does not exist or cannot be trusted. */
 static int ptxcu__file_open(const char *name, ptxcu__file *f) {
     struct stat s;
     f->id = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | PTXCU__OPEN_FLAGS);
@@ -1239,7 +1238,7 @@ static int ptxcu__file_open(const char *name, ptxcu__file *f) {
     return 0;
 }
 
-/* Create a file for writing, for this user alone. 0: it cannot be, or the name exists. */
+/* Create a file for writing, with access for this user alone. 0: failed, or the name exists. */
 static int ptxcu__file_create(const char *name, ptxcu__file *f) {
     f->id = open(name, O_WRONLY | O_CREAT | O_EXCL | PTXCU__OPEN_FLAGS, 0600);
     return f->id >= 0;
@@ -1269,8 +1268,8 @@ static int ptxcu__file_close(ptxcu__file *f) { return close(f->id) == 0; }
 static int ptxcu__file_remove(const char *name) { return unlink(name) == 0; }
 static int ptxcu__file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
 
-/* Why a folder is not to be used, or NULL. *missing: it is not there. */
-static const char *ptxcu__folder_fault(const char *folder, int *missing) {
+/* Say why a folder must not be used, or NULL. *missing: the folder does not exist. */
+static const char *ptxcu__find_folder_fault(const char *folder, int *missing) {
     struct stat s;
     *missing = stat(folder, &s) != 0;
     if (*missing) return NULL;
@@ -1281,8 +1280,8 @@ static const char *ptxcu__folder_fault(const char *folder, int *missing) {
     return NULL;
 }
 
-/* Random bits for the name of a file. ptxcu__file_create refuses a name that is there already. */
-static uint64_t ptxcu__random(void) {
+/* Random bits for a file name. A collision is harmless: ptxcu__file_create refuses an existing name. */
+static uint64_t ptxcu__get_random(void) {
     uint64_t r = 0;
     ptxcu__file f;
     f.id = open("/dev/urandom", O_RDONLY | O_NONBLOCK | PTXCU__OPEN_FLAGS);
@@ -1310,7 +1309,7 @@ static const char *ptxcu__listing_next(ptxcu__listing *l) {
 static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
 #endif
 
-static ptxcu_code ptxcu__choose_folder(ptxcu *cu, const char *folder) {
+static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
     int missing;
     const char *fault;
     size_t length = strlen(folder);
@@ -1318,18 +1317,18 @@ static ptxcu_code ptxcu__choose_folder(ptxcu *cu, const char *folder) {
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_open: cache_folder has %llu characters, at most %u are possible: %.60s...",
                            (unsigned long long)length, (unsigned)sizeof cu->cache_folder - 1, folder);
-    fault = *folder ? ptxcu__folder_fault(folder, &missing) : NULL;
+    fault = *folder ? ptxcu__find_folder_fault(folder, &missing) : NULL;
     if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
     memcpy(cu->cache_folder, folder, length + 1);
     return PTXCU_E_NONE;
 }
 
-/* Try one library. The message of the handle grows by a line that says what was wrong with it, and the
-   error's code becomes that of the library that came furthest. 1: it works. */
-static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
+/* Try one library. 1: it works, and has *devices > 0 devices. 0: the message gets a line with the reason, and
+   the error code becomes that of the library that passed the most steps. */
+static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, int *devices) {
     char reason[512];
     ptxcu_code code = PTXCU_E_NONE;
-    int result, devices = 0, missing = 0;
+    int result, missing = 0;
     const char *text = NULL;
     void *library = NULL, *symbol;
     if (strlen(name) >= sizeof cu->library_name)
@@ -1342,7 +1341,7 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
         return 0;
     }
 #define PTXCU__LOAD(function, params)                                                                        \
-    symbol = ptxcu__find(library, #function);                                                                \
+    symbol = ptxcu__find_symbol(library, #function);                                                         \
     if (!symbol) {                                                                                           \
         if (!missing) ptxcu__append(cu, "\n  %s%s: missing symbols:", name, origin);                         \
         if (missing < 8) ptxcu__append(cu, " %s", #function);                                                \
@@ -1353,22 +1352,21 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
 #undef PTXCU__LOAD
     if (missing) {
         if (missing > 8) ptxcu__append(cu, " and %d more", missing - 8);
-        if (cu->first.error.code == PTXCU_E_LIBRARY) cu->first.error.code = PTXCU_E_SYMBOL;
+        if (cu->first_record.error.code == PTXCU_E_LIBRARY) cu->first_record.error.code = PTXCU_E_SYMBOL;
         memset(&cu->driver, 0, sizeof cu->driver);
         ptxcu__unload_library(library);
         return 0;
     }
-    /* From here on the library stays: a driver that was started cannot be unloaded safely. */
+    /* An initialized driver cannot be unloaded safely, so the library stays loaded from here on. */
     result = cu->driver.cuInit(0);
     if (result) {
         code = result == 100 ? PTXCU_E_NO_DEVICE : PTXCU_E_DRIVER;
         if (cu->driver.cuGetErrorString(result, &text) || !text) text = "?";
         ptxcu__append(cu, "\n  %s%s: cuInit(0): error %d, %s", name, origin, result, text);
     } else {
-        result = cu->driver.cuDeviceGetCount(&devices);
-        if (result == 0 && devices > 0) {
+        result = cu->driver.cuDeviceGetCount(devices);
+        if (result == 0 && *devices > 0) {
             cu->library = library;
-            cu->info.ordinal = devices; /* until the ordinal is known */
             snprintf(cu->library_name, sizeof cu->library_name, "%s", name);
             cu->info.library = cu->library_name;
             return 1;
@@ -1377,15 +1375,15 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
         ptxcu__append(cu, "\n  %s%s: the driver has no device (cuDeviceGetCount: error %d)", name, origin,
                       result);
     }
-    cu->first.error.driver_result = result;
-    cu->first.error.code = code;
+    cu->first_record.error.driver_result = result;
+    cu->first_record.error.code = code;
     memset(&cu->driver, 0, sizeof cu->driver);
     return 0;
 }
 
-/* Try the library that a variable names. *set: 0 where it is unset or empty, and in a program that has more
-   rights than its caller, who must not choose what it loads. */
-static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set) {
+/* Try the library that a variable names. *set: 0 if the variable is unset or empty, or if the program has
+   more rights than its caller (setuid), who must not choose its libraries. */
+static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set, int *devices) {
     char name[sizeof cu->library_name + 1], origin[40];
     size_t length;
 #ifdef _WIN32
@@ -1398,72 +1396,73 @@ static int ptxcu__try_variable(ptxcu *cu, const char *variable, int *set) {
 #endif
     *set = length > 0;
     if (!*set) return 0;
-    name[sizeof name - 1] = 0; /* one too long stays so, and is refused */
+    name[sizeof name - 1] = 0; /* a name that is too long stays too long and is refused */
     snprintf(origin, sizeof origin, " (%s)", variable);
-    return ptxcu__try(cu, name, origin);
+    return ptxcu__try_library(cu, name, origin, devices);
 }
 
 /* ---- [CORE] ----------------------------------------------------------------------------------------- */
 
 /* -- handle -- */
 
-/* Make the handle's context current on this thread, for ptxcu__leave to undo. *pushed: whether it was not. */
-static ptxcu_code ptxcu__enter(ptxcu *cu, int *pushed) {
+/* Make the handle's context current on this thread. *pushed: 1 if ptxcu__pop_context must pop it. */
+static ptxcu_code ptxcu__push_context(ptxcu *cu, int *pushed) {
     void *current = NULL;
     int result;
     *pushed = 0;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
-    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
+    if (result) return ptxcu__fail_driver(cu, result, "cuCtxGetCurrent()");
     result = cu->driver.cuCtxPushCurrent_v2(cu->context);
-    if (result) return ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2()");
+    if (result) return ptxcu__fail_driver(cu, result, "cuCtxPushCurrent_v2()");
     *pushed = 1;
     return PTXCU_E_NONE;
 }
 
-/* Restore the thread's current context. Returns `code`, what the call in between gave. */
-static ptxcu_code ptxcu__leave(ptxcu *cu, int pushed, ptxcu_code code) {
+/* Restore the thread's current context. Returns `code`, the result of the call in between, or the failure to
+   pop. */
+static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
     void *popped;
     int result = pushed ? cu->driver.cuCtxPopCurrent_v2(&popped) : 0;
-    if (result) result = cu->driver.cuCtxPopCurrent_v2(&popped); /* nobody else can: try again */
+    if (result) result = cu->driver.cuCtxPopCurrent_v2(&popped); /* retry once */
     if (result == 0 || code != PTXCU_E_NONE) return code;
-    return ptxcu__driver_fail(cu, result, "cuCtxPopCurrent_v2() behind a call that was carried out");
+    return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() behind a call that was carried out");
 }
 
-/* Return an error if the handle cannot be used: it comes before all else in a function. */
-#define PTXCU__READY(cu)                                                                                     \
+/* Return an error if the handle cannot be used. The first statement of each public function. */
+#define PTXCU__REQUIRE_READY(cu)                                                                             \
     do {                                                                                                     \
         if (!(cu)) return PTXCU_E_MEMORY;                                                                    \
-        if (!(cu)->ready) return (cu)->first.error.code;                                                     \
+        if (!(cu)->ready) return (cu)->first_record.error.code;                                              \
     } while (0)
 
-/* Return what `call` gives, which runs with the handle's context current. */
+/* Execute `call` with the handle's context current and return its code. */
 #define PTXCU__IN_CONTEXT(cu, call)                                                                          \
     do {                                                                                                     \
         int pushed_;                                                                                         \
-        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        ptxcu_code code_ = ptxcu__push_context(cu, &pushed_);                                                \
         if (code_ == PTXCU_E_NONE) code_ = (call);                                                           \
-        return ptxcu__leave(cu, pushed_, code_);                                                             \
+        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
     } while (0)
 
-/* The same of one driver call; `text` is the argument list of ptxcu__driver_fail. */
-#define PTXCU__DO(cu, call, text)                                                                            \
+/* The same for one driver call; `text` is the argument list of ptxcu__fail_driver. */
+#define PTXCU__CALL_DRIVER(cu, call, text)                                                                   \
     do {                                                                                                     \
         int pushed_, result_;                                                                                \
-        ptxcu_code code_ = ptxcu__enter(cu, &pushed_);                                                       \
+        ptxcu_code code_ = ptxcu__push_context(cu, &pushed_);                                                \
         if (code_ == PTXCU_E_NONE) {                                                                         \
             result_ = (cu)->driver.call;                                                                     \
-            if (result_) code_ = ptxcu__driver_fail text;                                                    \
+            if (result_) code_ = ptxcu__fail_driver text;                                                    \
         }                                                                                                    \
-        return ptxcu__leave(cu, pushed_, code_);                                                             \
+        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
     } while (0)
 
-static int ptxcu__attribute(const ptxcu *cu, int attribute) {
+static int ptxcu__get_attribute(const ptxcu *cu, int attribute) {
     int value = 0;
     return cu->driver.cuDeviceGetAttribute(&value, attribute, cu->device) || value < 0 ? 0 : value;
 }
 
-/* The newest PTX of a CUDA version. Beyond the last one known: that one's, which every newer driver takes. */
+/* The newest PTX version of a CUDA version. An unknown newer version accepts that of the newest known one. */
 static uint32_t ptxcu__ptx_of_cuda(int version) {
     static const uint16_t known[][2] = {{1300, 90}, {1209, 88}, {1208, 87}, {1207, 86}, {1205, 85},
                                         {1204, 84}, {1203, 83}, {1202, 82}, {1201, 81}, {1200, 80},
@@ -1475,7 +1474,8 @@ static uint32_t ptxcu__ptx_of_cuda(int version) {
     return 63;
 }
 
-/* PTX for a chip runs on all later ones, so a chip that is not known yet is treated as the one before it. */
+/* PTX for a chip runs on all later chips, so an unknown chip gets the target of the newest known chip below
+   it. */
 static ptx_target ptxcu__target_of(int capability) {
     static const uint8_t known[] = {121, 120, 110, 103, 100, 90, 89, 87, 86, 80, 75};
     size_t i;
@@ -1490,47 +1490,47 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     void *symbol;
     int i, result, shared;
     result = cu->driver.cuDeviceGetName(d->name, (int)sizeof d->name, cu->device);
-    if (result) return ptxcu__driver_fail(cu, result, "cuDeviceGetName(device %d)", d->ordinal);
+    if (result) return ptxcu__fail_driver(cu, result, "cuDeviceGetName(device %d)", d->ordinal);
     d->name[sizeof d->name - 1] = 0;
     result = cu->driver.cuDriverGetVersion(&d->driver_version);
-    if (result) return ptxcu__driver_fail(cu, result, "cuDriverGetVersion()");
+    if (result) return ptxcu__fail_driver(cu, result, "cuDriverGetVersion()");
     result = cu->driver.cuDeviceTotalMem_v2(&total, cu->device);
-    if (result) return ptxcu__driver_fail(cu, result, "cuDeviceTotalMem_v2(device %d)", d->ordinal);
+    if (result) return ptxcu__fail_driver(cu, result, "cuDeviceTotalMem_v2(device %d)", d->ordinal);
     d->is_cpu_driver = strncmp(d->name, "ptxsim", 6) == 0;
     d->memory_bytes = total;
-    cu->capability = (uint32_t)(ptxcu__attribute(cu, 75) * 10 + ptxcu__attribute(cu, 76));
+    cu->capability = (uint32_t)(ptxcu__get_attribute(cu, 75) * 10 + ptxcu__get_attribute(cu, 76));
     d->target = ptxcu__target_of((int)cu->capability);
     d->max_version = ptxcu__ptx_of_cuda(d->driver_version);
-    d->max_threads_per_block = (uint32_t)ptxcu__attribute(cu, 1);
+    d->max_threads_per_block = (uint32_t)ptxcu__get_attribute(cu, 1);
     for (i = 0; i < 3; i++) {
-        d->max_block[i] = (uint32_t)ptxcu__attribute(cu, 2 + i);
-        d->max_grid[i] = (uint32_t)ptxcu__attribute(cu, 5 + i);
+        d->max_block[i] = (uint32_t)ptxcu__get_attribute(cu, 2 + i);
+        d->max_grid[i] = (uint32_t)ptxcu__get_attribute(cu, 5 + i);
     }
-    d->shared_static = (uint32_t)ptxcu__attribute(cu, 8);
-    shared = ptxcu__attribute(cu, 97);
+    d->shared_static = (uint32_t)ptxcu__get_attribute(cu, 8);
+    shared = ptxcu__get_attribute(cu, 97);
     d->shared_optin = (uint32_t)shared > d->shared_static ? (uint32_t)shared : d->shared_static;
-    d->sm_count = (uint32_t)ptxcu__attribute(cu, 16);
-    d->memory_clock_khz = (uint32_t)ptxcu__attribute(cu, 36);
-    d->memory_bus_bits = (uint32_t)ptxcu__attribute(cu, 37);
-    d->l2_bytes = (uint64_t)ptxcu__attribute(cu, 38);
-    symbol = ptxcu__find(cu->library, "cuLaunchKernelEx"); /* not before 11.8 */
+    d->sm_count = (uint32_t)ptxcu__get_attribute(cu, 16);
+    d->memory_clock_khz = (uint32_t)ptxcu__get_attribute(cu, 36);
+    d->memory_bus_bits = (uint32_t)ptxcu__get_attribute(cu, 37);
+    d->l2_bytes = (uint64_t)ptxcu__get_attribute(cu, 38);
+    symbol = ptxcu__find_symbol(cu->library, "cuLaunchKernelEx"); /* since CUDA 11.8 */
     memcpy(&cu->launch_ex, &symbol, sizeof symbol);
-    d->max_cluster = symbol && cu->capability >= 90 && ptxcu__attribute(cu, 120) ? PTXCU__CLUSTER : 0;
+    d->max_cluster = symbol && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
     return PTXCU_E_NONE;
 }
 
-/* The caller's context: its device, and that it can be used at all. */
-static ptxcu_code ptxcu__take_context(ptxcu *cu, void *context, int devices) {
+/* Use the caller's context and its device, after a test that the context can be pushed. */
+static ptxcu_code ptxcu__use_context(ptxcu *cu, void *context, int devices) {
     void *popped;
     int i, result, device = 0;
     result = cu->driver.cuCtxPushCurrent_v2(context);
     if (result) {
-        ptxcu__driver_fail(cu, result, "cuCtxPushCurrent_v2(the caller's context)");
-        return ptxcu__recode(cu, PTXCU_E_CONTEXT);
+        ptxcu__fail_driver(cu, result, "cuCtxPushCurrent_v2(the caller's context)");
+        return ptxcu__set_error_code(cu, PTXCU_E_CONTEXT);
     }
     result = cu->driver.cuCtxGetDevice(&cu->device);
     if (cu->driver.cuCtxPopCurrent_v2(&popped)) cu->driver.cuCtxPopCurrent_v2(&popped);
-    if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetDevice()");
+    if (result) return ptxcu__fail_driver(cu, result, "cuCtxGetDevice()");
     for (i = 0; i < devices; i++)
         if (cu->driver.cuDeviceGet(&device, i) == 0 && device == cu->device) cu->info.ordinal = i;
     cu->context = context;
@@ -1543,16 +1543,16 @@ static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int d
     if (desc->context && desc->use_current_context)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_open: context and use_current_context exclude each other; give one");
-    if (desc->context) return ptxcu__take_context(cu, desc->context, devices);
+    if (desc->context) return ptxcu__use_context(cu, desc->context, devices);
     if (desc->use_current_context) {
         result = cu->driver.cuCtxGetCurrent(&current);
-        if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
+        if (result) return ptxcu__fail_driver(cu, result, "cuCtxGetCurrent()");
         if (!current)
             return ptxcu__fail(cu, PTXCU_E_CONTEXT,
                                "ptxcu_open: use_current_context is set, and no context is current on this "
                                "thread; make one current, or give it as ptxcu_desc.context, or leave both 0 "
                                "for the device's primary context");
-        return ptxcu__take_context(cu, current, devices);
+        return ptxcu__use_context(cu, current, devices);
     }
     if (ordinal < 0 || ordinal >= devices)
         return ptxcu__fail(cu, PTXCU_E_DEVICE,
@@ -1560,14 +1560,14 @@ static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int d
                            cu->library_name, devices);
     cu->info.ordinal = ordinal;
     result = cu->driver.cuDeviceGet(&cu->device, ordinal);
-    if (result) return ptxcu__driver_fail(cu, result, "cuDeviceGet(%d)", ordinal);
+    if (result) return ptxcu__fail_driver(cu, result, "cuDeviceGet(%d)", ordinal);
     result = cu->driver.cuDevicePrimaryCtxRetain(&cu->context, cu->device);
-    if (result) return ptxcu__driver_fail(cu, result, "cuDevicePrimaryCtxRetain(device %d)", ordinal);
+    if (result) return ptxcu__fail_driver(cu, result, "cuDevicePrimaryCtxRetain(device %d)", ordinal);
     cu->retained = 1;
     return PTXCU_E_NONE;
 }
 
-/* Give the primary context back, if open has retained it. */
+/* Release the primary context if ptxcu_open has retained it. */
 static void ptxcu__release_context(ptxcu *cu) {
     if (cu->retained) cu->driver.cuDevicePrimaryCtxRelease_v2(cu->device);
     cu->retained = 0;
@@ -1577,8 +1577,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
-    ptxcu_code code;
-    int found, set, devices;
+    ptxcu_code code = PTXCU_E_NONE;
+    int found, set, devices = 0;
     if (!out) return PTXCU_E_ARGUMENT;
     *out = NULL;
     memset(&d, 0, sizeof d);
@@ -1587,52 +1587,52 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu = (ptxcu *)alloc(d.alloc_user, NULL, 0, sizeof *cu);
     if (!cu) return PTXCU_E_MEMORY;
     memset(cu, 0, sizeof *cu);
-    if (!ptxcu__mutex_open(&cu->tables)) {
+    if (!ptxcu__mutex_open(&cu->table_mutex)) {
         alloc(d.alloc_user, cu, sizeof *cu, 0);
         return PTXCU_E_MEMORY;
     }
-    if (!ptxcu__mutex_open(&cu->building)) {
-        ptxcu__mutex_close(&cu->tables);
+    if (!ptxcu__mutex_open(&cu->build_mutex)) {
+        ptxcu__mutex_close(&cu->table_mutex);
         alloc(d.alloc_user, cu, sizeof *cu, 0);
         return PTXCU_E_MEMORY;
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
-    cu->first.thread = ptxcu__self();
-    /* A tensor that outlives its handle must not fit a later one in the same place. */
+    cu->first_record.thread = ptxcu__self();
+    /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
+       address. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
     if (d.cache_folder) {
-        code = ptxcu__choose_folder(cu, d.cache_folder);
-        if (code != PTXCU_E_NONE) return code;
+        PTXCU__TRY(ptxcu__set_cache_folder(cu, d.cache_folder));
     }
-    ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
+    ptxcu__clear_record(&cu->first_record, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
-    if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
+    if (d.library && !*d.library) d.library = NULL; /* as for the variables, empty counts as unset */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
     if (d.library) {
-        found = ptxcu__try(cu, d.library, "");
+        found = ptxcu__try_library(cu, d.library, "", &devices);
     } else {
-        found = ptxcu__try_variable(cu, "PTXGEN_CUDA_LIBRARY", &set);
+        found = ptxcu__try_variable(cu, "PTXGEN_CUDA_LIBRARY", &set, &devices);
 #ifdef _WIN32
-        if (!set) found = ptxcu__try(cu, "nvcuda.dll", "");
+        if (!set) found = ptxcu__try_library(cu, "nvcuda.dll", "", &devices);
 #else
-        if (!set) found = ptxcu__try(cu, "libcuda.so.1", "") || ptxcu__try(cu, "libcuda.so", "");
+        if (!set)
+            found = ptxcu__try_library(cu, "libcuda.so.1", "", &devices)
+                    || ptxcu__try_library(cu, "libcuda.so", "", &devices);
 #endif
     }
     if (!found)
-        found = d.fallback ? ptxcu__try(cu, d.fallback, " (fallback)")
-                           : ptxcu__try_variable(cu, "PTXGEN_CUDA_FALLBACK", &set);
+        found = d.fallback ? ptxcu__try_library(cu, d.fallback, " (fallback)", &devices)
+                           : ptxcu__try_variable(cu, "PTXGEN_CUDA_FALLBACK", &set, &devices);
 #ifndef _WIN32
     if (!found)
         ptxcu__append(cu, "\nWithout a GPU, use the CPU driver: `make build/libptxsim.so` in ptxgen's folder "
                           "builds it; set PTXGEN_CUDA_FALLBACK, or ptxcu_desc.fallback, to that file.");
 #endif
-    if (!found) return cu->first.error.code;
-    devices = cu->info.ordinal;
-    cu->info.ordinal = 0;
+    if (!found) return cu->first_record.error.code;
     code = ptxcu__choose_context(cu, &d, devices);
     if (code == PTXCU_E_NONE) code = ptxcu__describe_device(cu);
     if (code != PTXCU_E_NONE) {
@@ -1642,50 +1642,51 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         cu->info.library = library;
         return code;
     }
-    ptxcu__clear(&cu->first, PTXCU_E_NONE);
+    ptxcu__clear_record(&cu->first_record, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
 }
 
-/* Free the host side; the module must be unloaded, or its context gone. */
-static void ptxcu__program_free(ptxcu *cu, ptxcu_program *p) {
+/* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
+static void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
     uint32_t i;
-    for (i = 0; i < p->count; i++) ptxcu__release(cu, p->entries[i].block, p->entries[i].block_bytes);
-    ptxcu__release(cu, p->entries, p->capacity * sizeof *p->entries);
-    ptxcu__release(cu, p, sizeof *p);
+    for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].block, p->entries[i].block_bytes);
+    ptxcu__free_host(cu, p->entries, p->capacity * sizeof *p->entries);
+    ptxcu__free_host(cu, p, sizeof *p);
 }
 
 PTXGEN_API void ptxcu_close(ptxcu *cu) {
     uint32_t i;
     if (!cu) return;
     if (cu->ready) {
-        int pushed, current = ptxcu__enter(cu, &pushed) == PTXCU_E_NONE; /* 0: the caller has destroyed it */
+        int pushed, current = ptxcu__push_context(cu, &pushed)
+                              == PTXCU_E_NONE; /* 0: the caller has destroyed the context */
         while (cu->programs) {
             ptxcu_program *p = cu->programs;
             cu->programs = p->next;
             if (current) cu->driver.cuModuleUnload(p->module_);
-            ptxcu__program_free(cu, p);
+            ptxcu__free_program(cu, p);
         }
         for (i = 0; i < cu->slot_capacity; i++)
-            if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
-        ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
+            if (cu->slots[i].program) ptxcu__free_host(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
+        ptxcu__free_host(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
         for (i = 0; i < cu->block_count; i++) {
-            if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
-            ptxcu__release(cu, cu->blocks[i].part, cu->blocks[i].parts * sizeof(ptxcu_tensor));
+            if (current && cu->blocks[i].kind == PTXCU__OWNED) cu->driver.cuMemFree_v2(cu->blocks[i].address);
+            ptxcu__free_host(cu, cu->blocks[i].part, cu->blocks[i].parts * sizeof(ptxcu_tensor));
         }
-        ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
-        ptxcu__leave(cu, pushed, PTXCU_E_NONE);
+        ptxcu__free_host(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
+        ptxcu__pop_context(cu, pushed, PTXCU_E_NONE);
         ptxcu__release_context(cu);
     }
-    ptxcu__release(cu, cu->first.log, PTXCU__LOG_BYTES);
-    while (cu->first.next) {
-        ptxcu__record *r = cu->first.next;
-        cu->first.next = r->next;
-        ptxcu__release(cu, r->log, PTXCU__LOG_BYTES);
-        ptxcu__release(cu, r, sizeof *r);
+    ptxcu__free_host(cu, cu->first_record.log, PTXCU__LOG_BYTES);
+    while (cu->first_record.next) {
+        ptxcu__record *r = cu->first_record.next;
+        cu->first_record.next = r->next;
+        ptxcu__free_host(cu, r->log, PTXCU__LOG_BYTES);
+        ptxcu__free_host(cu, r, sizeof *r);
     }
-    ptxcu__mutex_close(&cu->building);
-    ptxcu__mutex_close(&cu->tables);
+    ptxcu__mutex_close(&cu->build_mutex);
+    ptxcu__mutex_close(&cu->table_mutex);
     cu->alloc(cu->alloc_user, cu, sizeof *cu, 0);
 }
 
@@ -1694,8 +1695,8 @@ PTXGEN_API const ptxcu_error *ptxcu_get_error(const ptxcu *cu) {
     static const ptxcu_error nothing = {PTXCU_E_NONE, "", 0, "", "", ""};
     const ptxcu__record *r;
     if (!cu) return &no_handle;
-    if (!cu->ready) return &cu->first.error;
-    r = ptxcu__find_record((ptxcu *)(uintptr_t)cu); /* which locks, and changes nothing else */
+    if (!cu->ready) return &cu->first_record.error;
+    r = ptxcu__find_record((ptxcu *)(uintptr_t)cu); /* locks a mutex, changes nothing else */
     return r ? &r->error : &nothing;
 }
 
@@ -1712,26 +1713,26 @@ PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu) {
 }
 
 PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name) {
-    return cu && cu->library && name ? ptxcu__find(cu->library, name) : NULL;
+    return cu && cu->library && name ? ptxcu__find_symbol(cu->library, name) : NULL;
 }
 
 PTXGEN_API void *ptxcu_get_context(const ptxcu *cu) { return cu && cu->ready ? cu->context : NULL; }
 
 PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu) {
-    PTXCU__READY(cu);
-    PTXCU__DO(cu, cuCtxSynchronize(), (cu, result_, "cuCtxSynchronize()"));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__CALL_DRIVER(cu, cuCtxSynchronize(), (cu, result_, "cuCtxSynchronize()"));
 }
 
 /* -- memory -- */
 
-static ptxcu_code ptxcu__null(ptxcu *cu, const char *function, const char *parameter) {
+static ptxcu_code ptxcu__fail_null(ptxcu *cu, const char *function, const char *parameter) {
     return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is NULL", function, parameter);
 }
 
-static ptxcu_code ptxcu__alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
+static ptxcu_code ptxcu__alloc_device(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     uint64_t address = 0;
     int result = cu->driver.cuMemAlloc_v2(&address, bytes);
-    if (result) return ptxcu__driver_fail(cu, result, "cuMemAlloc_v2(%llu bytes)", (unsigned long long)bytes);
+    if (result) return ptxcu__fail_driver(cu, result, "cuMemAlloc_v2(%llu bytes)", (unsigned long long)bytes);
     buffer->address = address;
     buffer->bytes = bytes;
     return PTXCU_E_NONE;
@@ -1739,39 +1740,39 @@ static ptxcu_code ptxcu__alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
 
 PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer) {
     if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__READY(cu);
-    if (!buffer) return ptxcu__null(cu, "ptxcu_alloc", "buffer");
+    PTXCU__REQUIRE_READY(cu);
+    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_alloc", "buffer");
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__IN_CONTEXT(cu, ptxcu__alloc(cu, bytes, buffer));
+    PTXCU__IN_CONTEXT(cu, ptxcu__alloc_device(cu, bytes, buffer));
 }
 
-static ptxcu_code ptxcu__free(ptxcu *cu, uint64_t address) {
-    int result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
-    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_free: cuCtxSynchronize()");
+static ptxcu_code ptxcu__free_device(ptxcu *cu, uint64_t address) {
+    int result = cu->driver.cuCtxSynchronize(); /* cuMemFree is not documented to wait */
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_free: cuCtxSynchronize()");
     result = cu->driver.cuMemFree_v2(address);
-    return result ? ptxcu__driver_fail(cu, result, "cuMemFree_v2(0x%llx)", (unsigned long long)address)
+    return result ? ptxcu__fail_driver(cu, result, "cuMemFree_v2(0x%llx)", (unsigned long long)address)
                   : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (buffer.address == 0) return PTXCU_E_NONE;
-    PTXCU__IN_CONTEXT(cu, ptxcu__free(cu, buffer.address));
+    PTXCU__IN_CONTEXT(cu, ptxcu__free_device(cu, buffer.address));
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory) {
     if (memory) *memory = NULL;
-    PTXCU__READY(cu);
-    if (!memory) return ptxcu__null(cu, "ptxcu_host_alloc", "memory");
+    PTXCU__REQUIRE_READY(cu);
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_host_alloc", "memory");
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuMemHostAlloc(memory, bytes, 0),
-              (cu, result_, "cuMemHostAlloc(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__CALL_DRIVER(cu, cuMemHostAlloc(memory, bytes, 0),
+                       (cu, result_, "cuMemHostAlloc(%llu bytes)", (unsigned long long)bytes));
 }
 
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!memory) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuMemFreeHost(memory), (cu, result_, "cuMemFreeHost()"));
+    PTXCU__CALL_DRIVER(cu, cuMemFreeHost(memory), (cu, result_, "cuMemFreeHost()"));
 }
 
 PTXGEN_API size_t ptxcu_bytes(size_t count, size_t element_bytes) {
@@ -1779,7 +1780,8 @@ PTXGEN_API size_t ptxcu_bytes(size_t count, size_t element_bytes) {
     return count * element_bytes;
 }
 
-static ptxcu_code ptxcu__range(ptxcu *cu, const char *what, ptxcu_buffer b, size_t offset, size_t bytes) {
+static ptxcu_code ptxcu__check_range(ptxcu *cu, const char *what, ptxcu_buffer b, size_t offset,
+                                     size_t bytes) {
     if (offset <= b.bytes && bytes <= b.bytes - offset) return PTXCU_E_NONE;
     return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %llu bytes at offset %llu do not lie in a buffer of %llu",
                        what, (unsigned long long)bytes, (unsigned long long)offset,
@@ -1788,54 +1790,55 @@ static ptxcu_code ptxcu__range(ptxcu *cu, const char *what, ptxcu_buffer b, size
 
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
                                    size_t bytes, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (ptxcu__range(cu, "ptxcu_upload", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
+    PTXCU__REQUIRE_READY(cu);
+    if (ptxcu__check_range(cu, "ptxcu_upload", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    if (!from) return ptxcu__null(cu, "ptxcu_upload", "from");
-    PTXCU__DO(cu, cuMemcpyHtoDAsync_v2(to.address + to_offset, from, bytes, stream),
-              (cu, result_, "cuMemcpyHtoDAsync_v2(%llu bytes)", (unsigned long long)bytes));
+    if (!from) return ptxcu__fail_null(cu, "ptxcu_upload", "from");
+    PTXCU__CALL_DRIVER(cu, cuMemcpyHtoDAsync_v2(to.address + to_offset, from, bytes, stream),
+                       (cu, result_, "cuMemcpyHtoDAsync_v2(%llu bytes)", (unsigned long long)bytes));
 }
 
 PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, size_t from_offset, size_t bytes,
                                      ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (ptxcu__range(cu, "ptxcu_download", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
+    PTXCU__REQUIRE_READY(cu);
+    if (ptxcu__check_range(cu, "ptxcu_download", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    if (!to) return ptxcu__null(cu, "ptxcu_download", "to");
-    PTXCU__DO(cu, cuMemcpyDtoHAsync_v2(to, from.address + from_offset, bytes, stream),
-              (cu, result_, "cuMemcpyDtoHAsync_v2(%llu bytes)", (unsigned long long)bytes));
+    if (!to) return ptxcu__fail_null(cu, "ptxcu_download", "to");
+    PTXCU__CALL_DRIVER(cu, cuMemcpyDtoHAsync_v2(to, from.address + from_offset, bytes, stream),
+                       (cu, result_, "cuMemcpyDtoHAsync_v2(%llu bytes)", (unsigned long long)bytes));
 }
 
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (ptxcu__range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
-    if (ptxcu__range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
+    PTXCU__REQUIRE_READY(cu);
+    if (ptxcu__check_range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
+    if (ptxcu__check_range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuMemcpyDtoDAsync_v2(to.address + to_offset, from.address + from_offset, bytes, stream),
-              (cu, result_, "cuMemcpyDtoDAsync_v2(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__CALL_DRIVER(
+        cu, cuMemcpyDtoDAsync_v2(to.address + to_offset, from.address + from_offset, bytes, stream),
+        (cu, result_, "cuMemcpyDtoDAsync_v2(%llu bytes)", (unsigned long long)bytes));
 }
 
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (ptxcu__range(cu, "ptxcu_fill8", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
+    PTXCU__REQUIRE_READY(cu);
+    if (ptxcu__check_range(cu, "ptxcu_fill8", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuMemsetD8Async(to.address + to_offset, value, bytes, stream),
-              (cu, result_, "cuMemsetD8Async(%llu bytes)", (unsigned long long)bytes));
+    PTXCU__CALL_DRIVER(cu, cuMemsetD8Async(to.address + to_offset, value, bytes, stream),
+                       (cu, result_, "cuMemsetD8Async(%llu bytes)", (unsigned long long)bytes));
 }
 
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
                                    ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (ptxcu__range(cu, "ptxcu_fill32", to, to_offset, ptxcu_bytes(count, 4))) return PTXCU_E_ARGUMENT;
+    PTXCU__REQUIRE_READY(cu);
+    if (ptxcu__check_range(cu, "ptxcu_fill32", to, to_offset, ptxcu_bytes(count, 4))) return PTXCU_E_ARGUMENT;
     if (count == 0) return PTXCU_E_NONE;
     if ((to.address + to_offset) % 4)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_fill32: the place is not aligned to 4 bytes (offset %llu)",
                            (unsigned long long)to_offset);
-    PTXCU__DO(cu, cuMemsetD32Async(to.address + to_offset, value, count, stream),
-              (cu, result_, "cuMemsetD32Async(%llu words)", (unsigned long long)count));
+    PTXCU__CALL_DRIVER(cu, cuMemsetD32Async(to.address + to_offset, value, count, stream),
+                       (cu, result_, "cuMemsetD32Async(%llu words)", (unsigned long long)count));
 }
 
 PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *total_bytes) {
@@ -1843,27 +1846,28 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     if (!free_bytes) free_bytes = &unused[0];
     if (!total_bytes) total_bytes = &unused[1];
     *free_bytes = *total_bytes = 0;
-    PTXCU__READY(cu);
-    PTXCU__DO(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__CALL_DRIVER(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
 }
 
 /* -- tensors -- */
 
-static int ptxcu__mul(uint64_t a, uint64_t b, uint64_t *product) {
+static int ptxcu__multiply(uint64_t a, uint64_t b, uint64_t *product) {
     if (b && a > UINT64_MAX / b) return 0;
     *product = a * b;
     return 1;
 }
 
-/* Elements from the first to behind the last, 0 for an empty tensor. 0 is returned when they pass 2^64. */
-static int ptxcu__span(uint32_t rank, const uint64_t *shape, const uint64_t *stride, uint64_t *span) {
+/* Count the elements from the first to the last in memory, gaps included; 0 for an empty tensor. Returns 0 on
+   overflow. */
+static int ptxcu__count_span(uint32_t rank, const uint64_t *shape, const uint64_t *stride, uint64_t *span) {
     uint64_t last = 0, part = 0;
     uint32_t i;
     *span = 0;
     for (i = 0; i < rank; i++)
         if (shape[i] == 0) return 1;
     for (i = 0; i < rank; i++) {
-        if (!ptxcu__mul(shape[i] - 1, stride[i], &part) || last > UINT64_MAX - 1 - part) return 0;
+        if (!ptxcu__multiply(shape[i] - 1, stride[i], &part) || last > UINT64_MAX - 1 - part) return 0;
         last += part;
     }
     *span = last + 1;
@@ -1875,7 +1879,7 @@ typedef struct ptxcu__text {
 } ptxcu__text;
 
 /* "[2, 8, 64]" */
-static ptxcu__text ptxcu__shape_text(uint32_t rank, const uint64_t *shape) {
+static ptxcu__text ptxcu__format_shape(uint32_t rank, const uint64_t *shape) {
     ptxcu__text t;
     size_t n = 1;
     uint32_t i;
@@ -1886,9 +1890,9 @@ static ptxcu__text ptxcu__shape_text(uint32_t rank, const uint64_t *shape) {
     return t;
 }
 
-/* A type and a shape that a tensor can have: its dense strides and bytes. */
-static ptxcu_code ptxcu__dense(ptxcu *cu, const char *function, uint32_t type, uint32_t rank,
-                               const uint64_t *shape, uint64_t *stride, uint64_t *bytes) {
+/* Check type and shape of a dense tensor; compute its strides and bytes. */
+static ptxcu_code ptxcu__check_shape(ptxcu *cu, const char *function, uint32_t type, uint32_t rank,
+                                     const uint64_t *shape, uint64_t *stride, uint64_t *bytes) {
     uint64_t elements = 1;
     uint32_t i, size = type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)type) : 0;
     if (!size)
@@ -1897,28 +1901,29 @@ static ptxcu_code ptxcu__dense(ptxcu *cu, const char *function, uint32_t type, u
     if (rank < 1 || rank > PTXCU_RANK_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: rank is %u, must be 1 to %d", function, (unsigned)rank,
                            PTXCU_RANK_MAX);
-    if (!shape) return ptxcu__null(cu, function, "shape");
-    for (i = 0; i < rank; i++) /* a 0 anywhere makes it 0, whatever the others are */
+    if (!shape) return ptxcu__fail_null(cu, function, "shape");
+    for (i = 0; i < rank;
+         i++) /* a size of 0 makes the tensor empty, and prevents overflow by the other sizes */
         if (shape[i] == 0) elements = 0;
     for (i = rank; i-- > 0;) {
         stride[i] = elements;
-        if (!ptxcu__mul(elements, shape[i], &elements)) elements = UINT64_MAX;
+        if (!ptxcu__multiply(elements, shape[i], &elements)) elements = UINT64_MAX;
     }
-    if (!ptxcu__mul(elements, size, bytes) || *bytes > SIZE_MAX - 1)
+    if (!ptxcu__multiply(elements, size, bytes) || *bytes > SIZE_MAX - 1)
         return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: shape %s of %s passes %u bits of bytes", function,
-                           ptxcu__shape_text(rank, shape).s, ptx_type_name((ptx_type)type),
+                           ptxcu__format_shape(rank, shape).s, ptx_type_name((ptx_type)type),
                            (unsigned)sizeof(size_t) * 8);
     if (elements == 0)
         for (i = rank; i-- > 0;) stride[i] = 1;
     return PTXCU_E_NONE;
 }
 
-/* A slot for a block: *index, and a serial of its own. */
-static ptxcu_code ptxcu__block_new(ptxcu *cu, uint64_t address, uint64_t bytes, uint32_t kind,
+/* Add a block to the table and make *t refer to it, with a new serial number. */
+static ptxcu_code ptxcu__add_block(ptxcu *cu, uint64_t address, uint64_t bytes, uint32_t kind,
                                    ptxcu_tensor *t) {
     ptxcu__block *b = NULL, *grown;
     uint32_t i, capacity;
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     for (i = 0; i < cu->block_count && cu->blocks[i].kind != PTXCU__FREE;) i++;
     if (i == cu->block_capacity) {
         capacity = i ? i * 2 : 16;
@@ -1940,12 +1945,12 @@ static ptxcu_code ptxcu__block_new(ptxcu *cu, uint64_t address, uint64_t bytes, 
         t->block = i;
         t->serial = b->serial;
     }
-    ptxcu__unlock(&cu->tables);
-    return b ? PTXCU_E_NONE : ptxcu__memory(cu, sizeof *b);
+    ptxcu__unlock(&cu->table_mutex);
+    return b ? PTXCU_E_NONE : ptxcu__fail_memory(cu, sizeof *b);
 }
 
-/* The first of a block's parts that was freed, or UINT32_MAX. With tables held. */
-static uint32_t ptxcu__freed_part(const ptxcu *cu, const ptxcu__block *b) {
+/* The first freed part of an address table, or UINT32_MAX. Requires table_mutex. */
+static uint32_t ptxcu__find_freed_part(const ptxcu *cu, const ptxcu__block *b) {
     uint32_t i;
     for (i = 0; i < b->parts; i++) {
         const ptxcu_tensor *t = &b->part[i];
@@ -1954,32 +1959,33 @@ static uint32_t ptxcu__freed_part(const ptxcu *cu, const ptxcu__block *b) {
     return UINT32_MAX;
 }
 
-static ptxcu_code ptxcu__part_fail(ptxcu *cu, const char *function, const char *name, uint32_t part,
-                                   uint32_t parts) {
+static ptxcu_code ptxcu__fail_freed_part(ptxcu *cu, const char *function, const char *name, uint32_t part,
+                                         uint32_t parts) {
     return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s: %c of sequence %u was freed", function, name,
                        part < parts / 2 ? 'k' : 'v', (unsigned)(part % (parts / 2)));
 }
 
-/* Whether a tensor can be used, and its block. */
-static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name, const ptxcu_tensor *t,
-                               ptxcu__block *block) {
+/* Check that a tensor can be used; *block becomes a copy of its block. */
+static ptxcu_code ptxcu__check_tensor(ptxcu *cu, const char *function, const char *name,
+                                      const ptxcu_tensor *t, ptxcu__block *block) {
     uint64_t span, size;
     int there;
-    if (!t) return ptxcu__null(cu, function, name);
+    if (!t) return ptxcu__fail_null(cu, function, name);
     if (!t->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is no tensor: it is zero", function, name);
     if (t->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: %s is a tensor of another handle", function, name);
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     there = t->block < cu->block_count && cu->blocks[t->block].serial == t->serial && t->serial;
     if (there) *block = cu->blocks[t->block];
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     if (!there) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", function, name);
-    /* Fields are the caller's to see, and so to spoil. */
+    /* The caller can write the public fields, so check them too. */
     size = t->type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)t->type) : 0;
-    if (t->rank < 1 || t->rank > PTXCU_RANK_MAX || !size || !ptxcu__span(t->rank, t->shape, t->stride, &span)
-        || !ptxcu__mul(span, size, &span) || t->address < block->address
-        || t->address - block->address > block->bytes || span > block->bytes - (t->address - block->address))
+    if (t->rank < 1 || t->rank > PTXCU_RANK_MAX || !size
+        || !ptxcu__count_span(t->rank, t->shape, t->stride, &span) || !ptxcu__multiply(span, size, &span)
+        || t->address < block->address || t->address - block->address > block->bytes
+        || span > block->bytes - (t->address - block->address))
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s does not lie in its memory: its fields were changed",
                            function, name);
     return PTXCU_E_NONE;
@@ -1989,14 +1995,12 @@ static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, 
                                        ptxcu_tensor *tensor) {
     ptxcu_tensor t;
     ptxcu_buffer memory;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     uint64_t bytes;
     memset(&t, 0, sizeof t);
-    code = ptxcu__dense(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes);
-    if (code != PTXCU_E_NONE) return code;
-    code = ptxcu_alloc(cu, (size_t)bytes, &memory);
-    if (code != PTXCU_E_NONE) return code;
-    code = ptxcu__block_new(cu, memory.address, bytes, bytes ? PTXCU__OURS : PTXCU__BORROWED, &t);
+    PTXCU__TRY(ptxcu__check_shape(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes));
+    PTXCU__TRY(ptxcu_alloc(cu, (size_t)bytes, &memory));
+    code = ptxcu__add_block(cu, memory.address, bytes, bytes ? PTXCU__OWNED : PTXCU__BORROWED, &t);
     if (code != PTXCU_E_NONE) {
         cu->driver.cuMemFree_v2(memory.address);
         return code;
@@ -2012,29 +2016,30 @@ static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, 
 PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
                                           ptxcu_tensor *tensor) {
     if (tensor) memset(tensor, 0, sizeof *tensor);
-    PTXCU__READY(cu);
-    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
+    PTXCU__REQUIRE_READY(cu);
+    if (!tensor) return ptxcu__fail_null(cu, "ptxcu_tensor_create", "tensor");
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_create(cu, type, rank, shape, tensor));
 }
 
-/* The memory is the driver's, of this context. */
-static ptxcu_code ptxcu__ours(ptxcu *cu, const char *function, uint64_t address) {
+/* Check that an address is device memory of this context. */
+static ptxcu_code ptxcu__check_memory_owner(ptxcu *cu, const char *function, uint64_t address) {
     void *context = NULL;
-    int result = cu->driver.cuPointerGetAttribute(&context, 1, address); /* ..._ATTRIBUTE_CONTEXT */
+    int result = cu->driver.cuPointerGetAttribute(&context, 1, address); /* CU_POINTER_ATTRIBUTE_CONTEXT */
     if (result == 1)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: memory at 0x%llx is not the driver's", function,
                            (unsigned long long)address);
     if (result)
-        return ptxcu__driver_fail(cu, result, "cuPointerGetAttribute(context of 0x%llx)",
+        return ptxcu__fail_driver(cu, result, "cuPointerGetAttribute(context of 0x%llx)",
                                   (unsigned long long)address);
-    if (context && context != cu->context) /* none: of a pool, or mapped by hand */
+    if (context && context != cu->context) /* pool memory and mapped memory have no context */
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: memory at 0x%llx is of another device or context",
                            function, (unsigned long long)address);
     return PTXCU_E_NONE;
 }
 
-/* From the widest stride to the narrowest, each dimension must step over all that the narrower ones reach. */
-static int ptxcu__distinct(uint32_t rank, const uint64_t *shape, const uint64_t *stride) {
+/* In order of increasing stride, each stride must exceed the extent of all smaller ones. This sufficient
+   condition gives each element its own address. */
+static int ptxcu__has_distinct_elements(uint32_t rank, const uint64_t *shape, const uint64_t *stride) {
     uint64_t reach = 1, width = 0, part;
     uint32_t done, i, next;
     for (done = 0; done < (1u << rank) - 1;) {
@@ -2044,7 +2049,7 @@ static int ptxcu__distinct(uint32_t rank, const uint64_t *shape, const uint64_t 
         done |= 1u << next;
         if (shape[next] <= 1) continue;
         width = stride[next];
-        if (width < reach || !ptxcu__mul(width, shape[next] - 1, &part) || part > UINT64_MAX - reach)
+        if (width < reach || !ptxcu__multiply(width, shape[next] - 1, &part) || part > UINT64_MAX - reach)
             return 0;
         reach += part;
     }
@@ -2055,33 +2060,33 @@ static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type ty
                                      const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     uint64_t bytes, span, size;
     memset(&t, 0, sizeof t);
-    code = ptxcu__dense(cu, name, (uint32_t)type, rank, shape, t.stride, &bytes);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_shape(cu, name, (uint32_t)type, rank, shape, t.stride, &bytes));
     size = ptx_type_bytes(type);
     if (stride) memcpy(t.stride, stride, rank * sizeof *stride);
     memcpy(t.shape, shape, rank * sizeof *shape);
-    if (!ptxcu__span(rank, t.shape, t.stride, &span) || !ptxcu__mul(span, size, &bytes))
+    if (!ptxcu__count_span(rank, t.shape, t.stride, &span) || !ptxcu__multiply(span, size, &bytes))
         return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: shape %s with strides %s passes 64 bits of bytes", name,
-                           ptxcu__shape_text(rank, t.shape).s, ptxcu__shape_text(rank, t.stride).s);
+                           ptxcu__format_shape(rank, t.shape).s, ptxcu__format_shape(rank, t.stride).s);
     if (bytes > memory.bytes)
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: shape %s of %s needs %llu bytes, memory has %llu", name,
-                           ptxcu__shape_text(rank, t.shape).s, ptx_type_name(type), (unsigned long long)bytes,
-                           (unsigned long long)memory.bytes);
+                           ptxcu__format_shape(rank, t.shape).s, ptx_type_name(type),
+                           (unsigned long long)bytes, (unsigned long long)memory.bytes);
     if (memory.address % size)
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: memory at 0x%llx is not aligned to %s", name,
                            (unsigned long long)memory.address, ptx_type_name(type));
     if (memory.bytes > UINT64_MAX - memory.address)
         return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: memory at 0x%llx of %llu bytes passes 2^64", name,
                            (unsigned long long)memory.address, (unsigned long long)memory.bytes);
-    if (span && !ptxcu__distinct(rank, t.shape, t.stride))
+    if (span && !ptxcu__has_distinct_elements(rank, t.shape, t.stride))
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: elements of shape %s with strides %s share places", name,
-                           ptxcu__shape_text(rank, t.shape).s, ptxcu__shape_text(rank, t.stride).s);
-    if (bytes) code = ptxcu__ours(cu, name, memory.address);
-    if (code == PTXCU_E_NONE && bytes) code = ptxcu__ours(cu, name, memory.address + (bytes - 1));
-    if (code == PTXCU_E_NONE) code = ptxcu__block_new(cu, memory.address, memory.bytes, PTXCU__BORROWED, &t);
+                           ptxcu__format_shape(rank, t.shape).s, ptxcu__format_shape(rank, t.stride).s);
+    if (bytes) code = ptxcu__check_memory_owner(cu, name, memory.address);
+    if (code == PTXCU_E_NONE && bytes)
+        code = ptxcu__check_memory_owner(cu, name, memory.address + (bytes - 1));
+    if (code == PTXCU_E_NONE) code = ptxcu__add_block(cu, memory.address, memory.bytes, PTXCU__BORROWED, &t);
     if (code != PTXCU_E_NONE) return code;
     t.address = memory.address;
     t.rank = rank;
@@ -2093,24 +2098,24 @@ static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type ty
 PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
                                         const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     if (tensor) memset(tensor, 0, sizeof *tensor);
-    PTXCU__READY(cu);
-    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_wrap", "tensor");
+    PTXCU__REQUIRE_READY(cu);
+    if (!tensor) return ptxcu__fail_null(cu, "ptxcu_tensor_wrap", "tensor");
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
 }
 
-/* Give a block back that no tensor and no result uses, when nothing in the context can touch it any more. The
-   slot stays until that has worked. */
-static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
+/* Free a block that no tensor and no result uses, after the context's work. On failure the slot stays in use.
+   */
+static ptxcu_code ptxcu__free_block(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
     ptxcu_tensor *part = NULL;
     size_t bytes = 0;
     ptxcu_code code = PTXCU_E_NONE;
     memset(&b, 0, sizeof b);
-    ptxcu__lock(&cu->tables);
-    if (cu->blocks[index].kind == PTXCU__OURS) b.address = cu->blocks[index].address;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
+    if (cu->blocks[index].kind == PTXCU__OWNED) b.address = cu->blocks[index].address;
+    ptxcu__unlock(&cu->table_mutex);
     code = ptxcu_free(cu, b);
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     if (code == PTXCU_E_NONE) {
         part = cu->blocks[index].part;
         bytes = cu->blocks[index].parts * sizeof *part;
@@ -2118,36 +2123,35 @@ static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
         cu->blocks[index].parts = 0;
         cu->blocks[index].kind = PTXCU__FREE;
     }
-    ptxcu__unlock(&cu->tables);
-    ptxcu__release(cu, part, bytes);
+    ptxcu__unlock(&cu->table_mutex);
+    ptxcu__free_host(cu, part, bytes);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_free";
     ptxcu__block b;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     uint32_t pins;
     int there;
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!tensor || !tensor->owner) return PTXCU_E_NONE;
-    code = ptxcu__alive(cu, name, "tensor", tensor, &b);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_tensor(cu, name, "tensor", tensor, &b));
     if (tensor->view)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a view cannot be freed; free the tensor it is of",
                            name);
-    ptxcu__lock(&cu->tables);
-    there = cu->blocks[tensor->block].serial == tensor->serial; /* no other thread has been quicker */
+    ptxcu__lock(&cu->table_mutex);
+    there = cu->blocks[tensor->block].serial == tensor->serial; /* another thread may have freed it */
     if (there) cu->blocks[tensor->block].serial = 0;
     pins = cu->blocks[tensor->block].pins;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     if (!there) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: tensor was freed", name);
     if (!pins) {
-        code = ptxcu__block_free(cu, tensor->block);
-        if (code != PTXCU_E_NONE) { /* as before the call */
-            ptxcu__lock(&cu->tables);
+        code = ptxcu__free_block(cu, tensor->block);
+        if (code != PTXCU_E_NONE) { /* undo: the tensor stays valid */
+            ptxcu__lock(&cu->table_mutex);
             cu->blocks[tensor->block].serial = tensor->serial;
-            ptxcu__unlock(&cu->tables);
+            ptxcu__unlock(&cu->table_mutex);
             return code;
         }
     }
@@ -2155,18 +2159,16 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     return PTXCU_E_NONE;
 }
 
-/* The beginning of a view: *t is the tensor's copy, which can be used. */
-static ptxcu_code ptxcu__view(ptxcu *cu, const char *function, const ptxcu_tensor *tensor, uint32_t dim,
-                              ptxcu_tensor *view, ptxcu_tensor *t) {
+/* Begin a view: check the arguments and copy the tensor to *t. */
+static ptxcu_code ptxcu__begin_view(ptxcu *cu, const char *function, const ptxcu_tensor *tensor, uint32_t dim,
+                                    ptxcu_tensor *view, ptxcu_tensor *t) {
     ptxcu__block b;
-    ptxcu_code code;
-    PTXCU__READY(cu);
-    if (!view) return ptxcu__null(cu, function, "view");
-    code = ptxcu__alive(cu, function, "tensor", tensor, &b);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__REQUIRE_READY(cu);
+    if (!view) return ptxcu__fail_null(cu, function, "view");
+    PTXCU__TRY(ptxcu__check_tensor(cu, function, "tensor", tensor, &b));
     if (dim >= tensor->rank)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: dimension %u, tensor %s has %u, counted from 0",
-                           function, (unsigned)dim, ptxcu__shape_text(tensor->rank, tensor->shape).s,
+                           function, (unsigned)dim, ptxcu__format_shape(tensor->rank, tensor->shape).s,
                            (unsigned)tensor->rank);
     *t = *tensor;
     t->view = 1;
@@ -2176,14 +2178,13 @@ static ptxcu_code ptxcu__view(ptxcu *cu, const char *function, const ptxcu_tenso
 PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t first,
                                           uint64_t count, ptxcu_tensor *view) {
     ptxcu_tensor t;
-    ptxcu_code code = ptxcu__view(cu, "ptxcu_tensor_narrow", tensor, dim, view, &t);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__begin_view(cu, "ptxcu_tensor_narrow", tensor, dim, view, &t));
     if (first > t.shape[dim] || count > t.shape[dim] - first)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_tensor_narrow: %llu indices from %llu on, dimension %u of %s has %llu",
                            (unsigned long long)count, (unsigned long long)first, (unsigned)dim,
-                           ptxcu__shape_text(t.rank, t.shape).s, (unsigned long long)t.shape[dim]);
-    /* Nothing of it, or an empty tensor: the address stays inside. */
+                           ptxcu__format_shape(t.rank, t.shape).s, (unsigned long long)t.shape[dim]);
+    /* An empty view keeps the address, which must stay inside the block. */
     if (count && ptxcu_tensor_bytes(&t))
         t.address += first * t.stride[dim] * ptx_type_bytes((ptx_type)t.type);
     t.shape[dim] = count;
@@ -2195,12 +2196,11 @@ PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor,
                                           ptxcu_tensor *view) {
     ptxcu_tensor t;
     uint32_t i;
-    ptxcu_code code = ptxcu__view(cu, "ptxcu_tensor_select", tensor, dim, view, &t);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__begin_view(cu, "ptxcu_tensor_select", tensor, dim, view, &t));
     if (index >= t.shape[dim])
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_tensor_select: index %llu, dimension %u of %s has %llu",
-                           (unsigned long long)index, (unsigned)dim, ptxcu__shape_text(t.rank, t.shape).s,
+                           (unsigned long long)index, (unsigned)dim, ptxcu__format_shape(t.rank, t.shape).s,
                            (unsigned long long)t.shape[dim]);
     if (ptxcu_tensor_bytes(&t)) t.address += index * t.stride[dim] * ptx_type_bytes((ptx_type)t.type);
     t.shape[dim] = 1;
@@ -2216,8 +2216,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor,
 PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t a, uint32_t b,
                                              ptxcu_tensor *view) {
     ptxcu_tensor t;
-    ptxcu_code code = ptxcu__view(cu, "ptxcu_tensor_transpose", tensor, a > b ? a : b, view, &t);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__begin_view(cu, "ptxcu_tensor_transpose", tensor, a > b ? a : b, view, &t));
     *view = t;
     view->shape[a] = t.shape[b];
     view->shape[b] = t.shape[a];
@@ -2226,7 +2225,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tens
     return PTXCU_E_NONE;
 }
 
-/* No gaps, in order. */
+/* Whether the elements are row-major without gaps. */
 static int ptxcu__is_dense(const ptxcu_tensor *t) {
     uint64_t next = 1;
     uint32_t i;
@@ -2243,17 +2242,15 @@ PTXGEN_API ptxcu_code ptxcu_tensor_reshape(ptxcu *cu, const ptxcu_tensor *tensor
     static const char *const name = "ptxcu_tensor_reshape";
     ptxcu_tensor t;
     uint64_t bytes;
-    ptxcu_code code = ptxcu__view(cu, name, tensor, 0, view, &t);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__begin_view(cu, name, tensor, 0, view, &t));
     if (!ptxcu__is_dense(&t))
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: tensor %s with strides %s is not dense", name,
-                           ptxcu__shape_text(t.rank, t.shape).s, ptxcu__shape_text(t.rank, t.stride).s);
+                           ptxcu__format_shape(t.rank, t.shape).s, ptxcu__format_shape(t.rank, t.stride).s);
     memset(t.stride, 0, sizeof t.stride);
-    code = ptxcu__dense(cu, name, t.type, rank, shape, t.stride, &bytes);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_shape(cu, name, t.type, rank, shape, t.stride, &bytes));
     if (bytes != ptxcu_tensor_bytes(tensor))
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: shape %s has not as many elements as %s", name,
-                           ptxcu__shape_text(rank, shape).s, ptxcu__shape_text(t.rank, t.shape).s);
+                           ptxcu__format_shape(rank, shape).s, ptxcu__format_shape(t.rank, t.shape).s);
     memset(t.shape, 0, sizeof t.shape);
     memcpy(t.shape, shape, rank * sizeof *shape);
     t.rank = rank;
@@ -2269,30 +2266,31 @@ PTXGEN_API size_t ptxcu_tensor_bytes(const ptxcu_tensor *tensor) {
     for (i = 0; i < tensor->rank; i++)
         if (tensor->shape[i] == 0) return 0;
     for (i = 0; i < tensor->rank; i++)
-        if (!ptxcu__mul(n, tensor->shape[i], &n)) return SIZE_MAX;
-    return ptxcu__mul(n, size, &n) && n <= SIZE_MAX ? (size_t)n : SIZE_MAX;
+        if (!ptxcu__multiply(n, tensor->shape[i], &n)) return SIZE_MAX;
+    return ptxcu__multiply(n, size, &n) && n <= SIZE_MAX ? (size_t)n : SIZE_MAX;
 }
 
-/* A stream of this handle's context. The driver refuses launches on others by itself, but not all copies. */
-static ptxcu_code ptxcu__stream_ours(ptxcu *cu, const char *function, ptxcu_stream stream) {
+/* Check that a stream belongs to this handle's context. The driver checks this for launches, but not for all
+   copies. */
+static ptxcu_code ptxcu__check_stream(ptxcu *cu, const char *function, ptxcu_stream stream) {
     void *context = NULL;
     int result = stream ? cu->driver.cuStreamGetCtx(stream, &context) : 0;
     if (!stream || (result == 0 && context == cu->context)) return PTXCU_E_NONE;
     if (result == 0 || result == 400) /* CUDA_ERROR_INVALID_HANDLE */
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the stream is none of this handle's context",
                            function);
-    return result == 801 ? PTXCU_E_NONE /* of a part of the device: the driver does not say */
-                         : ptxcu__driver_fail(cu, result, "cuStreamGetCtx()");
+    return result == 801 ? PTXCU_E_NONE /* CUDA_ERROR_NOT_SUPPORTED: a stream of a green context */
+                         : ptxcu__fail_driver(cu, result, "cuStreamGetCtx()");
 }
 
-/* Copy between dense host memory and a tensor, part by part. */
-static ptxcu_code ptxcu__tensor_copy(ptxcu *cu, const char *function, const ptxcu_tensor *t, char *host,
+/* Copy between dense host memory and a tensor, one contiguous part at a time. */
+static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxcu_tensor *t, char *host,
                                      int up, ptxcu_stream stream) {
     uint64_t shape[PTXCU_RANK_MAX], stride[PTXCU_RANK_MAX], at[PTXCU_RANK_MAX], address = t->address;
     uint64_t size = ptx_type_bytes((ptx_type)t->type), part;
     uint32_t rank = 0, i;
     int result;
-    for (i = 0; i < t->rank; i++) { /* dimensions that follow without a gap become one */
+    for (i = 0; i < t->rank; i++) { /* merge neighbouring dimensions without a gap */
         if (t->shape[i] == 1) continue;
         if (rank && stride[rank - 1] == t->stride[i] * t->shape[i]) {
             shape[rank - 1] *= t->shape[i];
@@ -2309,7 +2307,7 @@ static ptxcu_code ptxcu__tensor_copy(ptxcu *cu, const char *function, const ptxc
         result = up ? cu->driver.cuMemcpyHtoDAsync_v2(address, host, (size_t)part, stream)
                     : cu->driver.cuMemcpyDtoHAsync_v2(host, address, (size_t)part, stream);
         if (result)
-            return ptxcu__driver_fail(cu, result, "%s: %s(%llu bytes)", function,
+            return ptxcu__fail_driver(cu, result, "%s: %s(%llu bytes)", function,
                                       up ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
                                       (unsigned long long)part);
         host += part;
@@ -2323,157 +2321,160 @@ static ptxcu_code ptxcu__tensor_copy(ptxcu *cu, const char *function, const ptxc
     }
 }
 
-static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_tensor *t, const char *name,
-                                  void *host, size_t bytes, int up, int wait, ptxcu_stream stream) {
+static ptxcu_code ptxcu__transfer_tensor(ptxcu *cu, const char *function, const ptxcu_tensor *t,
+                                         const char *name, void *host, size_t bytes, int up, int wait,
+                                         ptxcu_stream stream) {
     ptxcu__block b;
     size_t want;
     ptxcu_code code;
     int result;
-    code = ptxcu__alive(cu, function, name, t, &b);
-    if (code == PTXCU_E_NONE) code = ptxcu__stream_ours(cu, function, stream);
+    code = ptxcu__check_tensor(cu, function, name, t, &b);
+    if (code == PTXCU_E_NONE) code = ptxcu__check_stream(cu, function, stream);
     if (code != PTXCU_E_NONE) return code;
     want = ptxcu_tensor_bytes(t);
     if (bytes != want)
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %llu bytes are given, %s %s of %s has %llu", function,
-                           (unsigned long long)bytes, name, ptxcu__shape_text(t->rank, t->shape).s,
+                           (unsigned long long)bytes, name, ptxcu__format_shape(t->rank, t->shape).s,
                            ptx_type_name((ptx_type)t->type), (unsigned long long)want);
-    if (!host && bytes) return ptxcu__null(cu, function, up ? "from" : "to");
-    if (bytes) code = ptxcu__tensor_copy(cu, function, t, (char *)host, up, stream);
+    if (!host && bytes) return ptxcu__fail_null(cu, function, up ? "from" : "to");
+    if (bytes) code = ptxcu__copy_tensor(cu, function, t, (char *)host, up, stream);
     if (code != PTXCU_E_NONE || !wait) return code;
     result = cu->driver.cuStreamSynchronize(stream);
-    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamSynchronize()", function) : PTXCU_E_NONE;
+    return result ? ptxcu__fail_driver(cu, result, "%s: cuStreamSynchronize()", function) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                           ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes,
-                                          1, 0, stream));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer_tensor(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from,
+                                                 bytes, 1, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes,
-                                          0, 0, stream));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__IN_CONTEXT(
+        cu, ptxcu__transfer_tensor(cu, "ptxcu_tensor_download", from, "from", to, bytes, 0, 0, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes,
-                                          1, 1, stream));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__transfer_tensor(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from,
+                                                 bytes, 1, 1, stream));
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                         ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__IN_CONTEXT(cu,
+                      ptxcu__transfer_tensor(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream));
 }
 
 /* -- streams and events -- */
 
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream) {
     if (stream) *stream = NULL;
-    PTXCU__READY(cu);
-    if (!stream) return ptxcu__null(cu, "ptxcu_stream_create", "stream");
-    PTXCU__DO(cu, cuStreamCreate(stream, 1), (cu, result_, "cuStreamCreate(non-blocking)"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!stream) return ptxcu__fail_null(cu, "ptxcu_stream_create", "stream");
+    PTXCU__CALL_DRIVER(cu, cuStreamCreate(stream, 1), (cu, result_, "cuStreamCreate(non-blocking)"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!stream) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuStreamDestroy_v2(stream), (cu, result_, "cuStreamDestroy_v2()"));
+    PTXCU__CALL_DRIVER(cu, cuStreamDestroy_v2(stream), (cu, result_, "cuStreamDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "cuStreamSynchronize()"));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__CALL_DRIVER(cu, cuStreamSynchronize(stream), (cu, result_, "cuStreamSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event) {
-    PTXCU__READY(cu);
-    if (!event) return ptxcu__null(cu, "ptxcu_stream_wait_event", "event");
-    PTXCU__DO(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!event) return ptxcu__fail_null(cu, "ptxcu_stream_wait_event", "event");
+    PTXCU__CALL_DRIVER(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (!stream) return ptxcu__null(cu, "ptxcu_graph_begin", "stream");
-    PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!stream) return ptxcu__fail_null(cu, "ptxcu_graph_begin", "stream");
+    PTXCU__CALL_DRIVER(cu, cuStreamBeginCapture_v2(stream, 1),
+                       (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
 }
 
 static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *noted = NULL;
     int result, gone;
     result = cu->driver.cuStreamEndCapture(stream, &noted);
-    if (result) return ptxcu__driver_fail(cu, result, "cuStreamEndCapture()");
+    if (result) return ptxcu__fail_driver(cu, result, "cuStreamEndCapture()");
     result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
     gone = cu->driver.cuGraphDestroy(noted);
-    if (gone) cu->driver.cuGraphDestroy(noted); /* nobody else can: try again */
-    if (!graph) return ptxcu__null(cu, "ptxcu_graph_end", "graph");
+    if (gone) cu->driver.cuGraphDestroy(noted); /* retry once */
+    if (!graph) return ptxcu__fail_null(cu, "ptxcu_graph_end", "graph");
     if (gone && !result) cu->driver.cuGraphExecDestroy(*graph);
     if (!gone && !result) return PTXCU_E_NONE;
     *graph = NULL;
-    if (result) return ptxcu__driver_fail(cu, result, "cuGraphInstantiateWithFlags()");
-    return ptxcu__driver_fail(cu, gone, "cuGraphDestroy()");
+    if (result) return ptxcu__fail_driver(cu, result, "cuGraphInstantiateWithFlags()");
+    return ptxcu__fail_driver(cu, gone, "cuGraphDestroy()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     if (graph) *graph = NULL;
-    PTXCU__READY(cu);
-    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
+    PTXCU__REQUIRE_READY(cu);
+    if (!stream) return ptxcu__fail_null(cu, "ptxcu_graph_end", "stream");
     PTXCU__IN_CONTEXT(cu, ptxcu__graph_end(cu, stream, graph));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (!graph) return ptxcu__null(cu, "ptxcu_graph_launch", "graph");
-    PTXCU__DO(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!graph) return ptxcu__fail_null(cu, "ptxcu_graph_launch", "graph");
+    PTXCU__CALL_DRIVER(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!graph) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
+    PTXCU__CALL_DRIVER(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event) {
     if (event) *event = NULL;
-    PTXCU__READY(cu);
-    if (!event) return ptxcu__null(cu, "ptxcu_event_create", "event");
-    PTXCU__DO(cu, cuEventCreate(event, 0), (cu, result_, "cuEventCreate()"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!event) return ptxcu__fail_null(cu, "ptxcu_event_create", "event");
+    PTXCU__CALL_DRIVER(cu, cuEventCreate(event, 0), (cu, result_, "cuEventCreate()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!event) return PTXCU_E_NONE;
-    PTXCU__DO(cu, cuEventDestroy_v2(event), (cu, result_, "cuEventDestroy_v2()"));
+    PTXCU__CALL_DRIVER(cu, cuEventDestroy_v2(event), (cu, result_, "cuEventDestroy_v2()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    if (!event) return ptxcu__null(cu, "ptxcu_event_record", "event");
-    PTXCU__DO(cu, cuEventRecord(event, stream), (cu, result_, "cuEventRecord()"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!event) return ptxcu__fail_null(cu, "ptxcu_event_record", "event");
+    PTXCU__CALL_DRIVER(cu, cuEventRecord(event, stream), (cu, result_, "cuEventRecord()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_sync(ptxcu *cu, ptxcu_event event) {
-    PTXCU__READY(cu);
-    if (!event) return ptxcu__null(cu, "ptxcu_event_sync", "event");
-    PTXCU__DO(cu, cuEventSynchronize(event), (cu, result_, "cuEventSynchronize()"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!event) return ptxcu__fail_null(cu, "ptxcu_event_sync", "event");
+    PTXCU__CALL_DRIVER(cu, cuEventSynchronize(event), (cu, result_, "cuEventSynchronize()"));
 }
 
 PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu_event stop, float *ms) {
     if (ms) *ms = 0;
-    PTXCU__READY(cu);
-    if (!start || !stop || !ms) return ptxcu__null(cu, "ptxcu_event_elapsed_ms", "an argument");
-    PTXCU__DO(cu, cuEventElapsedTime(ms, start, stop), (cu, result_, "cuEventElapsedTime()"));
+    PTXCU__REQUIRE_READY(cu);
+    if (!start || !stop || !ms) return ptxcu__fail_null(cu, "ptxcu_event_elapsed_ms", "an argument");
+    PTXCU__CALL_DRIVER(cu, cuEventElapsedTime(ms, start, stop), (cu, result_, "cuEventElapsedTime()"));
 }
 
 /* -- programs -- */
 
-/* The log names a line of the PTX, and nothing else: show what stands there. */
-static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
+/* Append the PTX line that the compiler's log names by number only. */
+static void ptxcu__append_ptx_line(ptxcu *cu, const char *log, const char *ptx) {
     const char *at = log;
     while ((at = strstr(at, "line ")) != NULL) {
         unsigned long number = strtoul(at + 5, NULL, 10), n;
@@ -2492,21 +2493,21 @@ static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
     }
 }
 
-/* -- programs on disk -- */
+/* -- machine code on disk, see DISK and TRUST -- */
 
-#define PTXCU__KEPT_MAX ((size_t)4 << 20)
-#define PTXCU__WAYS 4u /* files that a text may be in */
-/* What a file begins with; the text follows, then the machine code. */
-typedef struct ptxcu__kept {
+#define PTXCU__CACHE_FILE_MAX ((size_t)4 << 20)
+#define PTXCU__CACHE_WAYS 4u /* files that may hold a given text */
+/* The header of a file. The text follows, then the machine code. */
+typedef struct ptxcu__cache_header {
     char magic[8];
-    uint64_t check; /* of the fields behind it and the machine code: against damage */
+    uint64_t check; /* checksum of the following fields and the machine code */
     uint64_t text_bytes, image_bytes;
     uint32_t driver, target, capability, unused;
-} ptxcu__kept;
-#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text_bytes)
+} ptxcu__cache_header;
+#define PTXCU__CHECKSUM_BEGIN offsetof(ptxcu__cache_header, text_bytes)
 
-/* FNV-1a over 8 bytes at a time */
-static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
+/* FNV-1a, 8 bytes at a time */
+static uint64_t ptxcu__hash_bytes(const void *data, size_t bytes, uint64_t seed) {
     const unsigned char *p = (const unsigned char *)data;
     uint64_t h = 0xcbf29ce484222325u ^ seed, word;
     for (; bytes >= 8; bytes -= 8, p += 8) {
@@ -2518,12 +2519,12 @@ static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
     return h ^ h >> 32;
 }
 
-static uint64_t ptxcu__kept_check(const ptxcu__kept *k, const void *image, size_t bytes) {
-    const char *fields = (const char *)k + PTXCU__KEPT_CHECKED;
-    return ptxcu__sum(image, bytes, ptxcu__sum(fields, sizeof *k - PTXCU__KEPT_CHECKED, 0));
+static uint64_t ptxcu__compute_checksum(const ptxcu__cache_header *k, const void *image, size_t bytes) {
+    const char *fields = (const char *)k + PTXCU__CHECKSUM_BEGIN;
+    return ptxcu__hash_bytes(image, bytes, ptxcu__hash_bytes(fields, sizeof *k - PTXCU__CHECKSUM_BEGIN, 0));
 }
 
-static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
+static void ptxcu__make_cache_header(const ptxcu *cu, const char *ptx, ptxcu__cache_header *k) {
     memset(k, 0, sizeof *k);
     memcpy(k->magic, "PTXGEN03", 8);
     k->text_bytes = strlen(ptx);
@@ -2532,21 +2533,20 @@ static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
     k->capability = cu->capability;
 }
 
-static int ptxcu__kept_same(const ptxcu__kept *a, const ptxcu__kept *b) {
+static int ptxcu__has_same_key(const ptxcu__cache_header *a, const ptxcu__cache_header *b) {
     return a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
            && a->capability == b->capability;
 }
 
-/* The file of one of the places that a text may have: they lie together, so that a folder for n files has no
-   more than n, whatever their number. */
-static void ptxcu__kept_name(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
-    uint32_t ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+/* The path of file `way` of the set of a hash. Sets are disjoint and there are at most cache_files files. */
+static void ptxcu__format_cache_path(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
+    uint32_t ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
     uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
     snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
 }
 
-/* The file goes on with the text. */
-static int ptxcu__kept_has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
+/* Whether the next bytes of the file are the text. */
+static int ptxcu__compare_text(ptxcu__file *f, const char *ptx, size_t bytes) {
     char part[4096];
     size_t n;
     for (; bytes; bytes -= n, ptx += n) {
@@ -2556,26 +2556,27 @@ static int ptxcu__kept_has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
     return 1;
 }
 
-/* The machine code in a file, if the file is whole and of this text: allocated, or NULL. *age: when it was
-   written, 0 for a file that is missing, damaged or not to be trusted. */
-static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, const char *ptx,
-                              size_t *bytes, uint64_t *age) {
-    ptxcu__kept k;
+/* Read the machine code of a text from a file; allocated, NULL if the file holds another text or is not
+   usable. *age: time of writing; 0 if the file is missing, damaged or not trusted, so that it is replaced
+   first. */
+static void *ptxcu__read_cache_file(ptxcu *cu, const char *name, const ptxcu__cache_header *want,
+                                    const char *ptx, size_t *bytes, uint64_t *age) {
+    ptxcu__cache_header k;
     ptxcu__file f;
     void *image = NULL;
     *age = 0;
     if (!ptxcu__file_open(name, &f)) return NULL;
-    if (f.bytes > sizeof k && f.bytes <= PTXCU__KEPT_MAX && ptxcu__file_read(&f, &k, sizeof k)
+    if (f.bytes > sizeof k && f.bytes <= PTXCU__CACHE_FILE_MAX && ptxcu__file_read(&f, &k, sizeof k)
         && memcmp(k.magic, want->magic, sizeof k.magic) == 0 && k.text_bytes < f.bytes - sizeof k
         && k.image_bytes == f.bytes - sizeof k - k.text_bytes) {
         *age = f.modified;
-        if (ptxcu__kept_same(&k, want) && ptxcu__kept_has_text(&f, ptx, (size_t)k.text_bytes)) {
+        if (ptxcu__has_same_key(&k, want) && ptxcu__compare_text(&f, ptx, (size_t)k.text_bytes)) {
             *bytes = (size_t)k.image_bytes;
             image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
             if (image
                 && (!ptxcu__file_read(&f, image, *bytes)
-                    || ptxcu__kept_check(&k, image, *bytes) != k.check)) {
-                ptxcu__release(cu, image, *bytes);
+                    || ptxcu__compute_checksum(&k, image, *bytes) != k.check)) {
+                ptxcu__free_host(cu, image, *bytes);
                 image = NULL;
                 *age = 0;
             }
@@ -2585,16 +2586,16 @@ static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *wa
     return image;
 }
 
-/* The name of a file that is being written: 16 hexadecimal digits. */
-#define PTXCU__BESIDE "ptxgen-"
-static int ptxcu__is_beside(const char *name) {
-    const char *digits = name + sizeof PTXCU__BESIDE - 1;
-    return strncmp(name, PTXCU__BESIDE, sizeof PTXCU__BESIDE - 1) == 0
+/* The name of a temporary file has 16 hexadecimal digits. */
+#define PTXCU__TEMPORARY "ptxgen-"
+static int ptxcu__is_temporary(const char *name) {
+    const char *digits = name + sizeof PTXCU__TEMPORARY - 1;
+    return strncmp(name, PTXCU__TEMPORARY, sizeof PTXCU__TEMPORARY - 1) == 0
            && strspn(digits, "0123456789abcdef") == 16 && strcmp(digits + 16, ".tmp") == 0;
 }
 
-/* Remove what killed processes have left: files of an hour and more that were never renamed. */
-static void ptxcu__folder_clean(const ptxcu *cu) {
+/* Remove temporary files older than an hour, which killed processes leave. */
+static void ptxcu__remove_stale_files(const ptxcu *cu) {
     char path[600];
     const char *name;
     ptxcu__listing list;
@@ -2602,7 +2603,7 @@ static void ptxcu__folder_clean(const ptxcu *cu) {
     uint64_t now = (uint64_t)time(NULL);
     if (!ptxcu__listing_open(&list, cu->cache_folder)) return;
     while ((name = ptxcu__listing_next(&list)) != NULL) {
-        if (!ptxcu__is_beside(name)) continue;
+        if (!ptxcu__is_temporary(name)) continue;
         snprintf(path, sizeof path, "%s/%.60s", cu->cache_folder, name);
         if (!ptxcu__file_open(path, &f)) continue;
         ptxcu__file_close(&f);
@@ -2611,117 +2612,118 @@ static void ptxcu__folder_clean(const ptxcu *cu) {
     ptxcu__listing_close(&list);
 }
 
-/* Written beside and renamed: whoever reads sees the old file or the new one. Replaces the oldest file of its
-   set that can be replaced. */
-static void ptxcu__kept_write(ptxcu *cu, ptxcu__kept *k, const char *ptx, uint64_t hash, const void *image,
-                              size_t bytes, uint64_t *age) {
-    char beside[600], name[600];
+/* Write a temporary file and rename it, so that a reader sees the old or the new file. Replaces the oldest
+   file of the set that can be replaced. */
+static void ptxcu__write_cache_file(ptxcu *cu, ptxcu__cache_header *k, const char *ptx, uint64_t hash,
+                                    const void *image, size_t bytes, uint64_t *age) {
+    char temporary[600], name[600];
     ptxcu__file f;
-    uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+    uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
     int good = 0;
-    if (!bytes || bytes > PTXCU__KEPT_MAX - sizeof *k - k->text_bytes) return;
-    if (!cu->cleaned) ptxcu__folder_clean(cu);
+    if (!bytes || bytes > PTXCU__CACHE_FILE_MAX - sizeof *k - k->text_bytes) return;
+    if (!cu->cleaned) ptxcu__remove_stale_files(cu);
     cu->cleaned = 1;
     k->image_bytes = bytes;
-    k->check = ptxcu__kept_check(k, image, bytes);
+    k->check = ptxcu__compute_checksum(k, image, bytes);
     for (i = 0; i < 4 && !good; i++) {
-        snprintf(beside, sizeof beside, "%s/" PTXCU__BESIDE "%016llx.tmp", cu->cache_folder,
-                 (unsigned long long)ptxcu__random());
-        good = ptxcu__file_create(beside, &f);
+        snprintf(temporary, sizeof temporary, "%s/" PTXCU__TEMPORARY "%016llx.tmp", cu->cache_folder,
+                 (unsigned long long)ptxcu__get_random());
+        good = ptxcu__file_create(temporary, &f);
     }
     if (!good) return;
     good = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
            && ptxcu__file_write(&f, image, bytes);
     if (!ptxcu__file_close(&f)) good = 0;
-    for (i = 0; i < ways && good; i++) { /* a directory, say, stays: then the next */
+    for (i = 0; i < ways && good; i++) { /* if the rename fails, as onto a directory, try the next oldest */
         for (oldest = way = 0; way < ways; way++)
             if (age[way] < age[oldest]) oldest = way;
-        ptxcu__kept_name(cu, hash, oldest, name, sizeof name);
-        if (ptxcu__file_rename(beside, name)) return;
+        ptxcu__format_cache_path(cu, hash, oldest, name, sizeof name);
+        if (ptxcu__file_rename(temporary, name)) return;
         age[oldest] = UINT64_MAX;
     }
-    ptxcu__file_remove(beside);
+    ptxcu__file_remove(temporary);
 }
 
-/* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind;
-   what is wrong with the text the usual way tells. */
-static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
-    ptxcu__kept key;
+/* Load a program from its file, or compile it and write the file. 1: loaded. 0: not loaded; loading the text
+   then reports any fault in it. */
+static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
+    ptxcu__cache_header key;
     char name[600];
     void *image, *state = NULL;
     size_t bytes = 0;
-    uint64_t age[PTXCU__WAYS], hash;
+    uint64_t age[PTXCU__CACHE_WAYS], hash;
     uint32_t way;
     int loaded = 0, missing;
-    if (!cu->cache_folder[0] || ptxcu__folder_fault(cu->cache_folder, &missing) || missing) return 0;
-    ptxcu__kept_key(cu, ptx, &key);
-    if (key.text_bytes > PTXCU__KEPT_MAX - sizeof key) return 0;
-    hash = ptxcu__sum(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
-    for (way = 0; way < PTXCU__WAYS && way < cu->cache_files; way++) {
-        ptxcu__kept_name(cu, hash, way, name, sizeof name);
-        image = ptxcu__kept_read(cu, name, &key, ptx, &bytes, &age[way]);
+    if (!cu->cache_folder[0] || ptxcu__find_folder_fault(cu->cache_folder, &missing) || missing) return 0;
+    ptxcu__make_cache_header(cu, ptx, &key);
+    if (key.text_bytes > PTXCU__CACHE_FILE_MAX - sizeof key) return 0;
+    hash = ptxcu__hash_bytes(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
+    for (way = 0; way < PTXCU__CACHE_WAYS && way < cu->cache_files; way++) {
+        ptxcu__format_cache_path(cu, hash, way, name, sizeof name);
+        image = ptxcu__read_cache_file(cu, name, &key, ptx, &bytes, &age[way]);
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-            ptxcu__release(cu, image, bytes);
+            ptxcu__free_host(cu, image, bytes);
             if (loaded) return 1;
-            age[way] = 0; /* of this text, and the driver does not take it */
+            age[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
+    /* input type 1: CU_JIT_INPUT_PTX */
     if (cu->driver.cuLinkAddData_v2(state, 1, (void *)(uintptr_t)ptx, (size_t)key.text_bytes + 1, "ptxgen", 0,
                                     NULL, NULL)
-            == 0 /* CU_JIT_INPUT_PTX */
-        && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
+            == 0
+        && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* `state` owns the image */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__kept_write(cu, &key, ptx, hash, image, bytes, age);
+        if (loaded) ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
     }
-    if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* nobody else can: try again */
+    if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* retry once */
     return loaded;
 }
 
 static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_) {
-    int options[2] = {5, 6}; /* CU_JIT_ERROR_LOG_BUFFER and its size; a value may be the size itself */
+    int options[2] = {5, 6}; /* CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES; a size is passed as the pointer */
     void *values[2];
     int result;
     size_t length;
-    ptxcu__record *r = ptxcu__record_of(cu);
+    ptxcu__record *r = ptxcu__get_record(cu);
     char *log;
-    if (r && !r->log) r->log = (char *)ptxcu__get_zeroed(cu, PTXCU__LOG_BYTES);
-    if (!r || !r->log) return ptxcu__memory(cu, PTXCU__LOG_BYTES);
+    if (r && !r->log) r->log = (char *)ptxcu__alloc_zeroed(cu, PTXCU__LOG_BYTES);
+    if (!r || !r->log) return ptxcu__fail_memory(cu, PTXCU__LOG_BYTES);
     log = r->log;
     log[0] = 0;
     values[0] = log;
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
-    if (ptxcu__load_kept(cu, ptx, module_)) return PTXCU_E_NONE;
+    if (ptxcu__load_from_folder(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
     if (result == 0) return PTXCU_E_NONE;
-    ptxcu__driver_fail(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
+    ptxcu__fail_driver(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
     r->error.code = PTXCU_E_JIT;
     log[PTXCU__LOG_BYTES - 1] = 0;
     length = strlen(log);
     while (length && (log[length - 1] == '\n' || log[length - 1] == ' ')) log[--length] = 0;
     r->error.log = log;
-    /* A long log must leave room for the line. */
+    /* Truncate the log to leave room for the PTX line. */
     if (length) ptxcu__append(cu, "\n%.*s", (int)(length < 3000 ? length : 3000), log);
-    ptxcu__append_line(cu, log, ptx);
+    ptxcu__append_ptx_line(cu, log, ptx);
     return PTXCU_E_JIT;
 }
 
-/* An entry's limits, from the driver. */
-static ptxcu_code ptxcu__entry_open(ptxcu *cu, void *module_, const char *name, ptxcu__entry *e) {
+/* Find an entry's function and read its limits from the driver. */
+static ptxcu_code ptxcu__open_entry(ptxcu *cu, void *module_, const char *name, ptxcu__entry *e) {
     int threads = 0, shared = 0;
     int result = cu->driver.cuModuleGetFunction(&e->function, module_, name);
     if (result) {
-        ptxcu__driver_fail(cu, result, "cuModuleGetFunction(\"%s\")", name);
+        ptxcu__fail_driver(cu, result, "cuModuleGetFunction(\"%s\")", name);
         if (result == 500) {
             ptxcu__append(cu, "; the program has no entry of that name");
-            return ptxcu__recode(cu, PTXCU_E_ENTRY);
+            return ptxcu__set_error_code(cu, PTXCU_E_ENTRY);
         }
         return PTXCU_E_DRIVER;
     }
     result = cu->driver.cuFuncGetAttribute(&threads, 0, e->function);
     if (result == 0) result = cu->driver.cuFuncGetAttribute(&shared, 1, e->function);
-    if (result) return ptxcu__driver_fail(cu, result, "cuFuncGetAttribute(entry '%s')", name);
+    if (result) return ptxcu__fail_driver(cu, result, "cuFuncGetAttribute(entry '%s')", name);
     e->max_threads = (uint32_t)threads;
     e->shared_bytes = (uint32_t)shared;
     e->dynamic_free = cu->info.shared_static > e->shared_bytes ? cu->info.shared_static - e->shared_bytes : 0;
@@ -2729,15 +2731,16 @@ static ptxcu_code ptxcu__entry_open(ptxcu *cu, void *module_, const char *name, 
     return PTXCU_E_NONE;
 }
 
-/* Copy a signature: the builder's pointers live only until its module changes. info->params may be NULL. */
-static ptxcu_code ptxcu__entry_sign(ptxcu *cu, const ptx_entry_info *info, ptxcu__entry *e) {
+/* Copy a signature, because the builder's pointers live only until its module changes. info->params may be
+   NULL. */
+static ptxcu_code ptxcu__copy_signature(ptxcu *cu, const ptx_entry_info *info, ptxcu__entry *e) {
     size_t names = strlen(info->name) + 1, params = info->param_count * sizeof(ptx_param_info);
     ptx_param_info *p;
     char *text;
     uint32_t i;
     for (i = 0; i < info->param_count; i++) names += strlen(info->params[i].name) + 1;
-    e->block = (char *)ptxcu__get_zeroed(cu, params + names);
-    if (!e->block) return ptxcu__memory(cu, params + names);
+    e->block = (char *)ptxcu__alloc_zeroed(cu, params + names);
+    if (!e->block) return ptxcu__fail_memory(cu, params + names);
     e->block_bytes = params + names;
     text = e->block + params;
     p = (ptx_param_info *)(void *)e->block;
@@ -2756,25 +2759,26 @@ static ptxcu_code ptxcu__entry_sign(ptxcu *cu, const ptx_entry_info *info, ptxcu
     return PTXCU_E_NONE;
 }
 
-/* Load text with the signatures of m's entries, if there is an m. */
-static ptxcu_code ptxcu__program_new(ptxcu *cu, const char *ptx, const ptx_module *m, ptxcu_program **out) {
+/* Load PTX text, with the signatures of the entries of m if m is not NULL. */
+static ptxcu_code ptxcu__create_program(ptxcu *cu, const char *ptx, const ptx_module *m,
+                                        ptxcu_program **out) {
     uint32_t i, count = m ? ptx_entry_count(m) : 0;
     ptxcu_code code;
-    ptxcu_program *p = (ptxcu_program *)ptxcu__get_zeroed(cu, sizeof *p);
-    if (!p) return ptxcu__memory(cu, sizeof *p);
+    ptxcu_program *p = (ptxcu_program *)ptxcu__alloc_zeroed(cu, sizeof *p);
+    if (!p) return ptxcu__fail_memory(cu, sizeof *p);
     p->owner = cu;
     if (count) {
-        p->entries = (ptxcu__entry *)ptxcu__get_zeroed(cu, count * sizeof *p->entries);
+        p->entries = (ptxcu__entry *)ptxcu__alloc_zeroed(cu, count * sizeof *p->entries);
         if (!p->entries) {
-            code = ptxcu__memory(cu, count * sizeof *p->entries);
-            ptxcu__program_free(cu, p);
+            code = ptxcu__fail_memory(cu, count * sizeof *p->entries);
+            ptxcu__free_program(cu, p);
             return code;
         }
         p->capacity = count;
     }
     code = ptxcu__load_module(cu, ptx, &p->module_);
     if (code != PTXCU_E_NONE) {
-        ptxcu__program_free(cu, p);
+        ptxcu__free_program(cu, p);
         return code;
     }
     for (i = 0; i < count && code == PTXCU_E_NONE; i++) {
@@ -2784,14 +2788,14 @@ static ptxcu_code ptxcu__program_new(ptxcu *cu, const char *ptx, const ptx_modul
         if (!ptx_entry_get(m, i, &info)) {
             code = ptxcu__fail(cu, PTXCU_E_EMIT, "the module does not describe its entry %u", (unsigned)i);
         } else {
-            code = ptxcu__entry_open(cu, p->module_, info.name, e);
-            if (code == PTXCU_E_NONE) code = ptxcu__entry_sign(cu, &info, e);
+            code = ptxcu__open_entry(cu, p->module_, info.name, e);
+            if (code == PTXCU_E_NONE) code = ptxcu__copy_signature(cu, &info, e);
             e->known = 1;
         }
     }
     if (code != PTXCU_E_NONE) {
         cu->driver.cuModuleUnload(p->module_);
-        ptxcu__program_free(cu, p);
+        ptxcu__free_program(cu, p);
         return code;
     }
     p->next = cu->programs;
@@ -2800,8 +2804,8 @@ static ptxcu_code ptxcu__program_new(ptxcu *cu, const char *ptx, const ptx_modul
     return PTXCU_E_NONE;
 }
 
-/* The caller's place of the line that the log names. */
-static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
+/* Append the caller's source line for the PTX line that the log names. */
+static void ptxcu__append_site(ptxcu *cu, const ptx_module *m) {
     const char *at = ptxcu_get_error(cu)->log;
     ptx_place place;
     while (at && (at = strstr(at, "line ")) != NULL) {
@@ -2817,52 +2821,53 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
     ptxcu_code code;
     const char *text;
     uint32_t comments = ptx_show_comments(m, 0);
-    /* The CPU driver shows them in its findings; a GPU's gets the text that the caller asked for. */
+    /* The CPU driver shows the comments in its findings. A GPU driver gets the text that the caller asked
+       for. */
     ptx_show_comments(m, comments | (cu->info.is_cpu_driver ? 1u : 0u));
     text = ptx_text(m, NULL);
     ptx_show_comments(m, comments);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
-    code = ptxcu__program_new(cu, text, m, program);
-    if (code == PTXCU_E_JIT) ptxcu__append_place(cu, m);
+    code = ptxcu__create_program(cu, text, m, program);
+    if (code == PTXCU_E_JIT) ptxcu__append_site(cu, m);
     return code;
 }
 
-/* A builder's module, or text. */
+/* Load m, or the text ptx if m is NULL. */
 static ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
-    ptxcu__lock(&cu->building);
-    code = m ? ptxcu__load(cu, m, program) : ptxcu__program_new(cu, ptx, NULL, program);
-    ptxcu__unlock(&cu->building);
+    ptxcu__lock(&cu->build_mutex);
+    code = m ? ptxcu__load(cu, m, program) : ptxcu__create_program(cu, ptx, NULL, program);
+    ptxcu__unlock(&cu->build_mutex);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__READY(cu);
-    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
+    PTXCU__REQUIRE_READY(cu);
+    if (!m) return ptxcu__fail_null(cu, "ptxcu_load", "m");
+    if (!program) return ptxcu__fail_null(cu, "ptxcu_load", "program");
     PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, m, NULL, program));
 }
 
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
     if (program) *program = NULL;
-    PTXCU__READY(cu);
-    if (!ptx) return ptxcu__null(cu, "ptxcu_load_text", "ptx");
-    if (!program) return ptxcu__null(cu, "ptxcu_load_text", "program");
+    PTXCU__REQUIRE_READY(cu);
+    if (!ptx) return ptxcu__fail_null(cu, "ptxcu_load_text", "ptx");
+    if (!program) return ptxcu__fail_null(cu, "ptxcu_load_text", "program");
     PTXCU__IN_CONTEXT(cu, ptxcu__load_locked(cu, NULL, ptx, program));
 }
 
-static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
+static ptxcu_code ptxcu__unload_program(ptxcu *cu, ptxcu_program *program) {
     ptxcu_program **at;
     int result;
     for (at = &cu->programs; *at; at = &(*at)->next)
         if (*at == program) {
             result = cu->driver.cuModuleUnload(program->module_);
-            if (result) return ptxcu__driver_fail(cu, result, "cuModuleUnload()");
+            if (result) return ptxcu__fail_driver(cu, result, "cuModuleUnload()");
             *at = program->next;
-            ptxcu__program_free(cu, program);
+            ptxcu__free_program(cu, program);
             return PTXCU_E_NONE;
         }
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
@@ -2871,35 +2876,35 @@ static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
 static ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
-    ptxcu__lock(&cu->building);
-    for (p = cu->programs; p; p = p->next) /* a pointer that is none of ours is not looked into */
+    ptxcu__lock(&cu->build_mutex);
+    for (p = cu->programs; p;
+         p = p->next) /* search the list first: a foreign pointer must not be dereferenced */
         if (p == program && p->cached)
             code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                                "ptxcu_unload: this program belongs to the cache of "
                                "ptxcu_operation; see ptxcu_cache_clear");
-    if (code == PTXCU_E_NONE) code = ptxcu__program_unload(cu, program);
-    ptxcu__unlock(&cu->building);
+    if (code == PTXCU_E_NONE) code = ptxcu__unload_program(cu, program);
+    ptxcu__unlock(&cu->build_mutex);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!program) return PTXCU_E_NONE;
     PTXCU__IN_CONTEXT(cu, ptxcu__unload(cu, program));
 }
 
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
-    if (!program) return ptxcu__null(cu, function, "program");
+    if (!program) return ptxcu__fail_null(cu, function, "program");
     if (program->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the program was loaded by another handle",
                            function);
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__entry_find(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
+static ptxcu_code ptxcu__find_entry(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu__entry e;
     ptx_entry_info info;
-    ptxcu_code code;
     uint32_t i;
     for (i = 0; i < program->count; i++)
         if (strcmp(program->entries[i].name, name) == 0) {
@@ -2909,18 +2914,16 @@ static ptxcu_code ptxcu__entry_find(ptxcu *cu, ptxcu_program *program, const cha
     memset(&e, 0, sizeof e);
     memset(&info, 0, sizeof info);
     info.name = name;
-    code = ptxcu__entry_open(cu, program->module_, name, &e);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__open_entry(cu, program->module_, name, &e));
     if (program->count == program->capacity) {
         uint32_t capacity = program->capacity ? program->capacity * 2 : 4;
         size_t old_bytes = program->capacity * sizeof e, bytes = capacity * sizeof e;
         void *grown = cu->alloc(cu->alloc_user, program->entries, old_bytes, bytes);
-        if (!grown) return ptxcu__memory(cu, bytes);
+        if (!grown) return ptxcu__fail_memory(cu, bytes);
         program->entries = (ptxcu__entry *)grown;
         program->capacity = capacity;
     }
-    code = ptxcu__entry_sign(cu, &info, &e);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__copy_signature(cu, &info, &e));
     *entry = program->count;
     program->entries[program->count++] = e;
     return PTXCU_E_NONE;
@@ -2928,21 +2931,19 @@ static ptxcu_code ptxcu__entry_find(ptxcu *cu, ptxcu_program *program, const cha
 
 static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu_code code;
-    ptxcu__lock(&cu->building);
-    code = ptxcu__entry_find(cu, program, name, entry);
-    ptxcu__unlock(&cu->building);
+    ptxcu__lock(&cu->build_mutex);
+    code = ptxcu__find_entry(cu, program, name, entry);
+    ptxcu__unlock(&cu->build_mutex);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry) {
-    ptxcu_code code;
     if (entry) *entry = 0;
-    PTXCU__READY(cu);
-    code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
-    if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_entry_by_name", program));
+    if (!name) return ptxcu__fail_null(cu, "ptxcu_entry_by_name", "name");
+    if (!entry) return ptxcu__fail_null(cu, "ptxcu_entry_by_name", "entry");
     PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
 }
 
@@ -2954,57 +2955,50 @@ static ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const c
         *buffer = b;
         return PTXCU_E_NONE;
     }
-    ptxcu__driver_fail(cu, result, "cuModuleGetGlobal_v2(\"%s\")", name);
+    ptxcu__fail_driver(cu, result, "cuModuleGetGlobal_v2(\"%s\")", name);
     if (result != 500) return PTXCU_E_DRIVER;
     ptxcu__append(cu, "; the program has no such variable: name one that is .visible .global or .const "
                       "(ptx_variable_desc.exported)");
-    return ptxcu__recode(cu, PTXCU_E_VARIABLE);
+    return ptxcu__set_error_code(cu, PTXCU_E_VARIABLE);
 }
 
 PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name,
                                    ptxcu_buffer *buffer) {
-    ptxcu_code code;
     if (buffer) buffer->address = 0, buffer->bytes = 0;
-    PTXCU__READY(cu);
-    code = ptxcu__check_program(cu, "ptxcu_global", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!name) return ptxcu__null(cu, "ptxcu_global", "name");
-    if (!buffer) return ptxcu__null(cu, "ptxcu_global", "buffer");
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_global", program));
+    if (!name) return ptxcu__fail_null(cu, "ptxcu_global", "name");
+    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_global", "buffer");
     PTXCU__IN_CONTEXT(cu, ptxcu__global(cu, program, name, buffer));
 }
 
 PTXGEN_API ptxcu_code ptxcu_get_module(ptxcu *cu, ptxcu_program *program, void **module_) {
-    ptxcu_code code;
     if (module_) *module_ = NULL;
-    PTXCU__READY(cu);
-    code = ptxcu__check_program(cu, "ptxcu_get_module", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!module_) return ptxcu__null(cu, "ptxcu_get_module", "module_");
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_get_module", program));
+    if (!module_) return ptxcu__fail_null(cu, "ptxcu_get_module", "module_");
     *module_ = program->module_;
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__bad_entry(ptxcu *cu, const ptxcu_program *program, uint32_t entry) {
+static ptxcu_code ptxcu__fail_entry(ptxcu *cu, const ptxcu_program *program, uint32_t entry) {
     return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
                        (unsigned)entry, (unsigned)program->count);
 }
 
 PTXGEN_API ptxcu_code ptxcu_get_function(ptxcu *cu, ptxcu_program *program, uint32_t entry, void **function) {
-    ptxcu_code code;
     if (function) *function = NULL;
-    PTXCU__READY(cu);
-    code = ptxcu__check_program(cu, "ptxcu_get_function", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!function) return ptxcu__null(cu, "ptxcu_get_function", "function");
-    if (entry >= program->count) return ptxcu__bad_entry(cu, program, entry);
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_get_function", program));
+    if (!function) return ptxcu__fail_null(cu, "ptxcu_get_function", "function");
+    if (entry >= program->count) return ptxcu__fail_entry(cu, program, entry);
     *function = program->entries[entry].function;
     return PTXCU_E_NONE;
 }
 
-/* -- the cache: open addressing; device, context and driver are the handle's, so they need not be in the key
- * -- */
+/* -- kernel cache: a hash table with open addressing, for one device, context and driver -- */
 
-static uint64_t ptxcu__hash(const ptx_operation *op, const void *desc) {
+static uint64_t ptxcu__hash_operation(const ptx_operation *op, const void *desc) {
     const unsigned char *p = (const unsigned char *)desc;
     uint64_t h = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)(uintptr_t)op->emit;
     uint32_t i;
@@ -3012,8 +3006,9 @@ static uint64_t ptxcu__hash(const ptx_operation *op, const void *desc) {
     return h ^ h >> 29;
 }
 
-/* The slot of the key, or the free one where it belongs. There is always a free one. */
-static ptxcu__slot *ptxcu__probe(const ptxcu *cu, uint64_t hash, const ptx_operation *op, const void *desc) {
+/* The slot of the key, or the free slot where it belongs. The table always has a free slot. */
+static ptxcu__slot *ptxcu__find_slot(const ptxcu *cu, uint64_t hash, const ptx_operation *op,
+                                     const void *desc) {
     uint32_t mask = cu->slot_capacity - 1, i = (uint32_t)hash & mask;
     for (;; i = (i + 1) & mask) {
         ptxcu__slot *s = &cu->slots[i];
@@ -3024,30 +3019,31 @@ static ptxcu__slot *ptxcu__probe(const ptxcu *cu, uint64_t hash, const ptx_opera
     }
 }
 
-/* With building held: nobody else changes the slots, and readers see the old ones or the new. */
-static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
+/* Requires build_mutex, so no other thread changes the slots. Readers see the old or the new table. */
+static ptxcu_code ptxcu__grow_cache(ptxcu *cu) {
     uint32_t i, old_capacity = cu->slot_capacity;
     ptxcu__slot *old = cu->slots, *slots;
     uint32_t capacity = old_capacity ? old_capacity * 2 : 16;
     if (cu->slot_count + 1 <= old_capacity / 4 * 3) return PTXCU_E_NONE;
-    slots = (ptxcu__slot *)ptxcu__get_zeroed(cu, capacity * sizeof *slots);
-    if (!slots) return ptxcu__memory(cu, capacity * sizeof *slots);
+    slots = (ptxcu__slot *)ptxcu__alloc_zeroed(cu, capacity * sizeof *slots);
+    if (!slots) return ptxcu__fail_memory(cu, capacity * sizeof *slots);
     for (i = 0; i < old_capacity; i++)
         if (old[i].program) {
             uint32_t at = (uint32_t)old[i].hash & (capacity - 1);
             while (slots[at].program) at = (at + 1) & (capacity - 1);
             slots[at] = old[i];
         }
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     cu->slots = slots;
     cu->slot_capacity = capacity;
-    ptxcu__unlock(&cu->tables);
-    ptxcu__release(cu, old, old_capacity * sizeof *old);
+    ptxcu__unlock(&cu->table_mutex);
+    ptxcu__free_host(cu, old, old_capacity * sizeof *old);
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__build(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
-                               ptxcu_program **out) {
+static ptxcu_code ptxcu__build_program(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       ptxcu_program **out) {
+    ptxcu__module_memory memory;
     ptx_module_desc d;
     ptx_module *m;
     ptxcu_code code;
@@ -3055,69 +3051,70 @@ static ptxcu_code ptxcu__build(ptxcu *cu, const char *site, const ptx_operation 
     d.target = cu->info.target;
     d.max_version = cu->info.max_version;
     d.alloc = ptxcu__module_alloc;
-    d.alloc_user = cu;
-    cu->no_memory = 0;
+    memory.cu = cu;
+    memory.failed = 0;
+    d.alloc_user = &memory;
     m = ptx_module_new(&d);
-    if (!m && cu->no_memory) return ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory for the builder");
+    if (!m && memory.failed) return ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory for the builder");
     if (!m)
         return ptxcu__fail(cu, PTXCU_E_EMIT, "the builder does not know sm_%u with PTX %u.%u",
                            (unsigned)(cu->info.target & 0xfff), (unsigned)(cu->info.max_version / 10),
                            (unsigned)(cu->info.max_version % 10));
-    op->emit(m, site, desc); /* its result is the module's error, which ptx_text asks for */
+    op->emit(m, site, desc); /* ptx_text reports its error */
     code = ptxcu__load(cu, m, out);
     ptx_module_free(m);
     return code;
 }
 
-/* The program of the key, or NULL. */
-static ptxcu_program *ptxcu__cached(ptxcu *cu, uint64_t hash, const ptx_operation *op, const void *desc) {
+/* The cached program of the key, or NULL. */
+static ptxcu_program *ptxcu__find_cached(ptxcu *cu, uint64_t hash, const ptx_operation *op,
+                                         const void *desc) {
     ptxcu_program *program = NULL;
-    ptxcu__lock(&cu->tables);
-    if (cu->slot_capacity) program = ptxcu__probe(cu, hash, op, desc)->program;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
+    if (cu->slot_capacity) program = ptxcu__find_slot(cu, hash, op, desc)->program;
+    ptxcu__unlock(&cu->table_mutex);
     return program;
 }
 
-static ptxcu_code ptxcu__operation_add(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+static ptxcu_code ptxcu__add_operation(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        uint64_t hash, ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     void *copy = NULL;
-    *program = ptxcu__cached(cu, hash, op, desc); /* another thread has been quicker */
+    *program = ptxcu__find_cached(cu, hash, op, desc); /* another thread may have added it */
     if (*program) return PTXCU_E_NONE;
-    code = ptxcu__cache_grow(cu);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__grow_cache(cu));
     if (op->desc_bytes) {
         copy = cu->alloc(cu->alloc_user, NULL, 0, op->desc_bytes);
-        if (!copy) return ptxcu__memory(cu, op->desc_bytes);
+        if (!copy) return ptxcu__fail_memory(cu, op->desc_bytes);
         memcpy(copy, desc, op->desc_bytes);
     }
-    code = ptxcu__build(cu, site, op, desc, &built);
+    code = ptxcu__build_program(cu, site, op, desc, &built);
     if (code != PTXCU_E_NONE) {
-        ptxcu__release(cu, copy, op->desc_bytes);
+        ptxcu__free_host(cu, copy, op->desc_bytes);
         return code;
     }
     built->cached = 1;
-    ptxcu__lock(&cu->tables);
-    s = ptxcu__probe(cu, hash, op, copy);
+    ptxcu__lock(&cu->table_mutex);
+    s = ptxcu__find_slot(cu, hash, op, copy);
     s->hash = hash;
     s->emit = op->emit;
     s->desc_bytes = op->desc_bytes;
     s->desc = copy;
     s->program = built;
     cu->slot_count++;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     *program = built;
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
-                                       uint64_t hash, ptxcu_program **program) {
+static ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
+                                              const void *desc, uint64_t hash, ptxcu_program **program) {
     ptxcu_code code;
-    ptxcu__lock(&cu->building);
-    code = ptxcu__operation_add(cu, site, op, desc, hash, program);
-    ptxcu__unlock(&cu->building);
+    ptxcu__lock(&cu->build_mutex);
+    code = ptxcu__add_operation(cu, site, op, desc, hash, program);
+    ptxcu__unlock(&cu->build_mutex);
     return code;
 }
 
@@ -3125,48 +3122,48 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
                                        ptxcu_program **program) {
     uint64_t hash;
     if (program) *program = NULL;
-    PTXCU__READY(cu);
-    if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
-    if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
-    if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
-    hash = ptxcu__hash(op, desc);
-    *program = ptxcu__cached(cu, hash, op, desc);
+    PTXCU__REQUIRE_READY(cu);
+    if (!op || !op->emit) return ptxcu__fail_null(cu, "ptxcu_operation", "op, or its emit,");
+    if (!desc && op->desc_bytes) return ptxcu__fail_null(cu, "ptxcu_operation", "desc");
+    if (!program) return ptxcu__fail_null(cu, "ptxcu_operation", "program");
+    hash = ptxcu__hash_operation(op, desc);
+    *program = ptxcu__find_cached(cu, hash, op, desc);
     if (*program) return PTXCU_E_NONE;
-    PTXCU__IN_CONTEXT(cu, ptxcu__operation_new(cu, site, op, desc, hash, program));
+    PTXCU__IN_CONTEXT(cu, ptxcu__add_operation_locked(cu, site, op, desc, hash, program));
 }
 
 static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, worst = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
-    ptxcu__lock(&cu->building);
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->build_mutex);
+    ptxcu__lock(&cu->table_mutex);
     slots = cu->slots;
     capacity = cu->slot_capacity;
     cu->slots = NULL;
     cu->slot_count = cu->slot_capacity = 0;
     cu->clears++;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     for (i = 0; i < capacity; i++) {
         if (!slots[i].program) continue;
-        slots[i].program->cached = 0; /* one that the driver will not unload stays until ptxcu_close */
-        code = ptxcu__program_unload(cu, slots[i].program);
+        slots[i].program->cached = 0; /* if unloading fails, it stays until ptxcu_close */
+        code = ptxcu__unload_program(cu, slots[i].program);
         if (code != PTXCU_E_NONE) worst = code;
-        ptxcu__release(cu, slots[i].desc, slots[i].desc_bytes);
+        ptxcu__free_host(cu, slots[i].desc, slots[i].desc_bytes);
     }
-    ptxcu__release(cu, slots, capacity * sizeof *slots);
-    ptxcu__unlock(&cu->building);
+    ptxcu__free_host(cu, slots, capacity * sizeof *slots);
+    ptxcu__unlock(&cu->build_mutex);
     return worst;
 }
 
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__cache_clear(cu));
 }
 
 /* -- launch -- */
 
-static ptxcu_arg ptxcu__arg(uint8_t kind, uint32_t bytes) {
+static ptxcu_arg ptxcu__make_arg(uint8_t kind, uint32_t bytes) {
     ptxcu_arg a;
     memset(&a, 0, sizeof a);
     a.kind = kind;
@@ -3174,57 +3171,46 @@ static ptxcu_arg ptxcu__arg(uint8_t kind, uint32_t bytes) {
     return a;
 }
 
+static ptxcu_arg ptxcu__make_arg32(uint8_t kind, uint32_t bits) {
+    ptxcu_arg a = ptxcu__make_arg(kind, 4);
+    a.value.u32 = bits;
+    return a;
+}
+
+static ptxcu_arg ptxcu__make_arg64(uint8_t kind, uint64_t bits) {
+    ptxcu_arg a = ptxcu__make_arg(kind, 8);
+    a.value.u64 = bits;
+    return a;
+}
+
 PTXGEN_API ptxcu_arg ptxcu_arg_buffer(ptxcu_buffer buffer) { return ptxcu_arg_address(buffer.address); }
-
 PTXGEN_API ptxcu_arg ptxcu_arg_address(uint64_t address) {
-    ptxcu_arg a = ptxcu__arg(PTXCU__ADDRESS, 8);
-    a.value.u64 = address;
-    return a;
+    return ptxcu__make_arg64(PTXCU__ADDRESS, address);
 }
-
-PTXGEN_API ptxcu_arg ptxcu_arg_u32(uint32_t value) {
-    ptxcu_arg a = ptxcu__arg(PTX_U32, 4);
-    a.value.u32 = value;
-    return a;
-}
-
-PTXGEN_API ptxcu_arg ptxcu_arg_s32(int32_t value) {
-    ptxcu_arg a = ptxcu__arg(PTX_S32, 4);
-    a.value.u32 = (uint32_t)value;
-    return a;
-}
+PTXGEN_API ptxcu_arg ptxcu_arg_u32(uint32_t value) { return ptxcu__make_arg32(PTX_U32, value); }
+PTXGEN_API ptxcu_arg ptxcu_arg_s32(int32_t value) { return ptxcu__make_arg32(PTX_S32, (uint32_t)value); }
+PTXGEN_API ptxcu_arg ptxcu_arg_u64(uint64_t value) { return ptxcu__make_arg64(PTX_U64, value); }
+PTXGEN_API ptxcu_arg ptxcu_arg_s64(int64_t value) { return ptxcu__make_arg64(PTX_S64, (uint64_t)value); }
 
 PTXGEN_API ptxcu_arg ptxcu_arg_f32(float value) {
-    ptxcu_arg a = ptxcu__arg(PTX_F32, 4);
+    ptxcu_arg a = ptxcu__make_arg(PTX_F32, 4);
     a.value.f32 = value;
     return a;
 }
 
-PTXGEN_API ptxcu_arg ptxcu_arg_u64(uint64_t value) {
-    ptxcu_arg a = ptxcu__arg(PTX_U64, 8);
-    a.value.u64 = value;
-    return a;
-}
-
-PTXGEN_API ptxcu_arg ptxcu_arg_s64(int64_t value) {
-    ptxcu_arg a = ptxcu__arg(PTX_S64, 8);
-    a.value.u64 = (uint64_t)value;
-    return a;
-}
-
 PTXGEN_API ptxcu_arg ptxcu_arg_f64(double value) {
-    ptxcu_arg a = ptxcu__arg(PTX_F64, 8);
+    ptxcu_arg a = ptxcu__make_arg(PTX_F64, 8);
     a.value.f64 = value;
     return a;
 }
 
 PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size) {
-    ptxcu_arg a = ptxcu__arg(PTXCU__BYTES, size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX);
+    ptxcu_arg a = ptxcu__make_arg(PTXCU__BYTES, size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX);
     a.value.pointer = bytes;
     return a;
 }
 
-static int ptxcu__fits(const ptxcu_arg *a, const ptx_param_info *p) {
+static int ptxcu__is_matching_arg(const ptxcu_arg *a, const ptx_param_info *p) {
     if (a->bytes != p->bytes) return 0;
     if (a->kind == PTXCU__BYTES) return 1;
     if (p->type == PTX_B32 || p->type == PTX_B64) return 1;
@@ -3233,7 +3219,7 @@ static int ptxcu__fits(const ptxcu_arg *a, const ptx_param_info *p) {
     return a->kind == (uint8_t)p->type && p->space == PTX_GENERIC;
 }
 
-static ptxcu_code ptxcu__bad_arg(ptxcu *cu, const ptxcu__entry *e, uint32_t index, const ptxcu_arg *a) {
+static ptxcu_code ptxcu__fail_arg(ptxcu *cu, const ptxcu__entry *e, uint32_t index, const ptxcu_arg *a) {
     const ptx_param_info *p = &e->params[index];
     const char *given = a->kind == PTXCU__ADDRESS ? "an address"
                         : a->kind == PTXCU__BYTES ? "a block"
@@ -3247,8 +3233,8 @@ static ptxcu_code ptxcu__bad_arg(ptxcu *cu, const ptxcu__entry *e, uint32_t inde
         (unsigned)index, p->name, wanted, (unsigned)p->bytes, given, (unsigned)a->bytes);
 }
 
-/* Clusters: where there are none, of no blocks or too many, or the grid is no multiple. */
-static ptxcu_code ptxcu__bad_cluster(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g) {
+/* Report a cluster size that device or grid does not allow. */
+static ptxcu_code ptxcu__fail_cluster(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g) {
     const uint32_t *c = g->cluster;
     if (!cu->info.max_cluster)
         return ptxcu__fail(cu, PTXCU_E_LAUNCH,
@@ -3261,13 +3247,13 @@ static ptxcu_code ptxcu__bad_cluster(ptxcu *cu, const ptxcu__entry *e, const ptx
                        (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)cu->info.max_cluster);
 }
 
-static int ptxcu__good_cluster(const ptxcu *cu, const ptx_launch *g) {
+static int ptxcu__is_valid_cluster(const ptxcu *cu, const ptx_launch *g) {
     const uint32_t *c = g->cluster, most = cu->info.max_cluster;
     return c[0] - 1 < most && c[1] - 1 < most && c[2] - 1 < most && c[0] * c[1] * c[2] <= most
            && g->grid[0] % c[0] == 0 && g->grid[1] % c[1] == 0 && g->grid[2] % c[2] == 0;
 }
 
-static ptxcu_code ptxcu__bad_geometry(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g) {
+static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g) {
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     int i;
@@ -3289,48 +3275,48 @@ static ptxcu_code ptxcu__bad_geometry(ptxcu *cu, const ptxcu__entry *e, const pt
                        (unsigned)d->shared_optin);
 }
 
-/* Everything but the arguments, and the shared memory asked for. */
-static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_launch *g,
-                                 ptxcu__entry **entry) {
+/* Check a launch except its arguments, and opt in to its shared memory. */
+static ptxcu_code ptxcu__prepare_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *g,
+                                        ptxcu__entry **entry) {
     const ptxcu_device *d = &cu->info;
     ptxcu__entry *e;
     int result;
-    if (g->entry >= program->count) return ptxcu__bad_entry(cu, program, g->entry);
+    if (g->entry >= program->count) return ptxcu__fail_entry(cu, program, g->entry);
     e = &program->entries[g->entry];
-    /* x - 1 turns 0 into the largest number, so that one comparison refuses both ends. */
+    /* 0 - 1 wraps to the maximum, so one comparison refuses 0 and values above the limit. */
     if (g->grid[0] - 1 >= d->max_grid[0] || g->grid[1] - 1 >= d->max_grid[1]
         || g->grid[2] - 1 >= d->max_grid[2] || g->block[0] - 1 >= d->max_block[0]
         || g->block[1] - 1 >= d->max_block[1] || g->block[2] - 1 >= d->max_block[2]
         || (uint64_t)g->block[0] * g->block[1] * g->block[2] > e->max_threads
         || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin)
-        return ptxcu__bad_geometry(cu, e, g);
-    if ((g->cluster[0] | g->cluster[1] | g->cluster[2]) && !ptxcu__good_cluster(cu, g))
-        return ptxcu__bad_cluster(cu, e, g);
+        return ptxcu__fail_geometry(cu, e, g);
+    if ((g->cluster[0] | g->cluster[1] | g->cluster[2]) && !ptxcu__is_valid_cluster(cu, g))
+        return ptxcu__fail_cluster(cu, e, g);
     if (g->shared_bytes > e->dynamic_free) {
         result = 0;
-        ptxcu__lock(&cu->tables);
+        ptxcu__lock(&cu->table_mutex);
         if (g->shared_bytes > e->dynamic_max) {
             result = cu->driver.cuFuncSetAttribute(e->function, 8, (int)g->shared_bytes);
             if (!result) e->dynamic_max = g->shared_bytes;
         }
-        ptxcu__unlock(&cu->tables);
+        ptxcu__unlock(&cu->table_mutex);
         if (result)
-            return ptxcu__driver_fail(cu, result, "cuFuncSetAttribute(entry '%s', %u bytes of shared memory)",
+            return ptxcu__fail_driver(cu, result, "cuFuncSetAttribute(entry '%s', %u bytes of shared memory)",
                                       e->name, (unsigned)g->shared_bytes);
     }
     *entry = e;
     return PTXCU_E_NONE;
 }
 
-static int ptxcu__start_clusters(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
-                                 ptxcu_stream stream) {
+static int ptxcu__launch_clusters(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
+                                  ptxcu_stream stream) {
     ptxcu__launch_attribute attributes[2];
-    ptxcu__config config;
+    ptxcu__launch_config config;
     memset(attributes, 0, sizeof attributes);
     memset(&config, 0, sizeof config);
     attributes[0].id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
     memcpy(attributes[0].value, g->cluster, sizeof g->cluster);
-    attributes[1].id = 2; /* ... _COOPERATIVE */
+    attributes[1].id = 2; /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
     attributes[1].value[0] = 1;
     memcpy(config.grid, g->grid, sizeof g->grid);
     memcpy(config.block, g->block, sizeof g->block);
@@ -3341,39 +3327,36 @@ static int ptxcu__start_clusters(ptxcu *cu, const ptxcu__entry *e, const ptx_lau
     return cu->launch_ex(&config, e->function, params, NULL);
 }
 
-static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
-                               ptxcu_stream stream) {
+static ptxcu_code ptxcu__launch_entry(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
+                                      ptxcu_stream stream) {
     int clusters = g->cluster[0] != 0, result;
     if (clusters)
-        result = ptxcu__start_clusters(cu, e, g, params, stream);
+        result = ptxcu__launch_clusters(cu, e, g, params, stream);
     else if (g->cooperative)
-        result = cu->driver.cuLaunchCooperativeKernel(e->function, g->grid[0], g->grid[1], g->grid[2],
-                                                      g->block[0], g->block[1], g->block[2],
-                                                      g->shared_bytes, stream, params);
+        result =
+            cu->driver.cuLaunchCooperativeKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
+                                                 g->block[1], g->block[2], g->shared_bytes, stream, params);
     else
         result = cu->driver.cuLaunchKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
                                            g->block[1], g->block[2], g->shared_bytes, stream, params, NULL);
     if (result == 0) return PTXCU_E_NONE;
-    if (ptxcu__stream_ours(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
-    return ptxcu__driver_fail(
+    if (ptxcu__check_stream(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
+    return ptxcu__fail_driver(
         cu, result, "cuLaunch%sKernel%s(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)",
-        !clusters && g->cooperative ? "Cooperative" : "", clusters ? "Ex" : "", e->name,
-        (unsigned)g->grid[0], (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0],
-        (unsigned)g->block[1], (unsigned)g->block[2], (unsigned)g->shared_bytes);
+        !clusters && g->cooperative ? "Cooperative" : "", clusters ? "Ex" : "", e->name, (unsigned)g->grid[0],
+        (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0], (unsigned)g->block[1],
+        (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }
 
 static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                 const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
     void *params[PTXCU_ARGS_MAX];
     ptxcu__entry *e = NULL;
-    ptxcu_code code;
     uint32_t i;
-    code = ptxcu__check_program(cu, "ptxcu_launch", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!geometry) return ptxcu__null(cu, "ptxcu_launch", "geometry");
-    if (!args && count) return ptxcu__null(cu, "ptxcu_launch", "args");
-    code = ptxcu__prepare(cu, program, geometry, &e);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_launch", program));
+    if (!geometry) return ptxcu__fail_null(cu, "ptxcu_launch", "geometry");
+    if (!args && count) return ptxcu__fail_null(cu, "ptxcu_launch", "args");
+    PTXCU__TRY(ptxcu__prepare_launch(cu, program, geometry, &e));
     if (count > PTXCU_ARGS_MAX || (e->known && count != e->param_count))
         return ptxcu__fail(cu, PTXCU_E_ARGS, "entry '%s' takes %u arguments%s, %u are given", e->name,
                            (unsigned)(e->known ? e->param_count : PTXCU_ARGS_MAX), e->known ? "" : " at most",
@@ -3381,18 +3364,18 @@ static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_lau
     for (i = 0; i < count; i++) {
         const ptxcu_arg *a = &args[i];
         const void *value = a->kind == PTXCU__BYTES ? a->value.pointer : (const void *)&a->value;
-        if (e->known && !ptxcu__fits(a, &e->params[i])) return ptxcu__bad_arg(cu, e, i, a);
+        if (e->known && !ptxcu__is_matching_arg(a, &e->params[i])) return ptxcu__fail_arg(cu, e, i, a);
         if (!value)
             return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "entry '%s', argument %u is a NULL block", e->name,
                                (unsigned)i);
-        params[i] = (void *)(uintptr_t)value; /* the driver reads only */
+        params[i] = (void *)(uintptr_t)value; /* the driver only reads it */
     }
-    return ptxcu__start(cu, e, geometry, params, stream);
+    return ptxcu__launch_entry(cu, e, geometry, params, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
@@ -3400,24 +3383,21 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
                              size_t args_bytes, ptxcu_stream stream) {
     ptxcu__entry *entries[PTX_PLAN_MAX];
     void *params[1];
-    ptxcu_code code;
     uint32_t i;
-    code = ptxcu__check_program(cu, "ptxcu_run", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!plan) return ptxcu__null(cu, "ptxcu_run", "plan");
+    PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_run", program));
+    if (!plan) return ptxcu__fail_null(cu, "ptxcu_run", "plan");
     if (plan->launches > PTX_PLAN_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_run: a plan of %u launches, at most %u are possible",
                            (unsigned)plan->launches, (unsigned)PTX_PLAN_MAX);
     if (plan->launches == 0) return PTXCU_E_NONE;
-    if (!args) return ptxcu__null(cu, "ptxcu_run", "args");
+    if (!args) return ptxcu__fail_null(cu, "ptxcu_run", "args");
     if (plan->args_bytes != args_bytes)
         return ptxcu__fail(cu, PTXCU_E_ARGS,
                            "ptxcu_run: the plan is for arguments of %u bytes, %llu are given",
                            (unsigned)plan->args_bytes, (unsigned long long)args_bytes);
     for (i = 0; i < plan->launches; i++) {
         const ptxcu__entry *e;
-        code = ptxcu__prepare(cu, program, &plan->launch[i], &entries[i]);
-        if (code != PTXCU_E_NONE) return code;
+        PTXCU__TRY(ptxcu__prepare_launch(cu, program, &plan->launch[i], &entries[i]));
         e = entries[i];
         if (e->known && e->param_count != 1)
             return ptxcu__fail(cu, PTXCU_E_ARGS,
@@ -3430,38 +3410,37 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
     }
     params[0] = (void *)(uintptr_t)args;
     for (i = 0; i < plan->launches; i++) {
-        code = ptxcu__start(cu, entries[i], &plan->launch[i], params, stream);
-        if (code != PTXCU_E_NONE) return code;
+        PTXCU__TRY(ptxcu__launch_entry(cu, entries[i], &plan->launch[i], params, stream));
     }
     return PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, stream));
 }
 
 /* -- calls -- */
 
-/* A call that can be made now. With pin 1 its blocks are held until ptxcu__unpin. */
-static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
+/* Check that a call can be launched now. pin 1: pin its blocks until ptxcu__unpin_blocks. */
+static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
     uint32_t i, j, gone = UINT32_MAX, part = UINT32_MAX, parts = 0;
     int cleared, hold;
-    if (!call) return ptxcu__null(cu, function, "call");
+    if (!call) return ptxcu__fail_null(cu, function, "call");
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
     if (call->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the call of %s was prepared by another handle",
                            function, call->name);
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
         uint32_t b = call->tensor[i].block, freed;
         if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) {
             gone = i;
             part = UINT32_MAX;
-        } else if ((freed = ptxcu__freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
+        } else if ((freed = ptxcu__find_freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
             gone = i;
             part = freed;
             parts = cu->blocks[b].parts;
@@ -3473,12 +3452,12 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
         b->pins++;
         for (j = 0; j < b->parts; j++) cu->blocks[b->part[j].block].pins++;
     }
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     if (cleared)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
                            call->name);
     if (part != UINT32_MAX)
-        return ptxcu__part_fail(cu, call->name, call->tensor[gone].name, part, parts);
+        return ptxcu__fail_freed_part(cu, call->name, call->tensor[gone].name, part, parts);
     if (gone != UINT32_MAX)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name, call->tensor[gone].name);
     if (call->workspace < call->plan.workspace_bytes)
@@ -3488,13 +3467,13 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     return PTXCU_E_NONE;
 }
 
-/* The rest of a call whose tensors are noted and whose plan is made. */
-static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
+/* Complete a call that has its tensors and plan: build the program, copy arguments and workspace. */
+static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
                                        const void *args, size_t bytes, const ptxcu_tensor *workspace) {
     ptxcu_code code;
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     call->clears = cu->clears;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     code = ptxcu_operation_(cu, "ptxgen_cuda.h", op, desc, &call->program);
     if (code != PTXCU_E_NONE) {
         memset(call, 0, sizeof *call);
@@ -3503,7 +3482,7 @@ static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_op
     memcpy(call->args, args, bytes);
     if (workspace && workspace->owner) {
         call->workspace = ptxcu_tensor_bytes(workspace);
-        call->workspace_at = workspace->address;
+        call->workspace_address = workspace->address;
         call->workspace_block = workspace->block;
     }
     call->owner = cu;
@@ -3520,12 +3499,12 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     ptxcu_code code;
     uint32_t i;
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__READY(cu);
-    if (!op || !op->name) return ptxcu__null(cu, name, "op, or its name,");
-    if (!plan) return ptxcu__null(cu, name, "plan");
-    if (!args) return ptxcu__null(cu, name, "args");
-    if (!tensors && count) return ptxcu__null(cu, name, "tensors");
-    if (!call) return ptxcu__null(cu, name, "call");
+    PTXCU__REQUIRE_READY(cu);
+    if (!op || !op->name) return ptxcu__fail_null(cu, name, "op, or its name,");
+    if (!plan) return ptxcu__fail_null(cu, name, "plan");
+    if (!args) return ptxcu__fail_null(cu, name, "args");
+    if (!tensors && count) return ptxcu__fail_null(cu, name, "tensors");
+    if (!call) return ptxcu__fail_null(cu, name, "call");
     if (args_bytes > sizeof call->args || args_bytes != plan->args_bytes)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %llu bytes of arguments, the plan has %u, at most %u",
                            name, (unsigned long long)args_bytes, (unsigned)plan->args_bytes,
@@ -3537,8 +3516,9 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
         const ptxcu_tensor *t = i < count ? tensors[i] : workspace;
         const char *which = i < count ? "a tensor" : "workspace";
         if (i == count && !workspace) break;
-        code = ptxcu__alive(cu, op->name, which, t, &b);
-        if (code == PTXCU_E_NONE && i == PTXCU_CALL_TENSORS) { /* no room: it must be one of them */
+        code = ptxcu__check_tensor(cu, op->name, which, t, &b);
+        if (code == PTXCU_E_NONE
+            && i == PTXCU_CALL_TENSORS) { /* no room for it: it must be one of `tensors` */
             for (i = 0; i < count && call->tensor[i].serial != t->serial;) i++;
             if (i < count) break;
             code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: workspace is none of the %d tensors", name,
@@ -3554,26 +3534,25 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
         call->tensors = i + 1;
     }
     call->plan = *plan;
-    return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, workspace);
+    return ptxcu__complete_call(cu, call, op, desc, args, args_bytes, workspace);
 }
 
-/* Launches of the call's program find zeros where its workspace has to have them. */
-static void ptxcu__zero_known(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
-    ptxcu__lock(&cu->tables);
+/* Note that a workspace has the zeros that the call's program needs. */
+static void ptxcu__mark_zeroed(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
+    ptxcu__lock(&cu->table_mutex);
     cu->blocks[block].zero_for = call->program;
-    cu->blocks[block].zero_at = at;
+    cu->blocks[block].zero_address = at;
     cu->blocks[block].zero_bytes = call->plan.zero_bytes;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
 }
 
 static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                           ptxcu_tensor *workspace) {
     ptxcu_tensor t;
     ptxcu_buffer b;
-    ptxcu_code code = ptxcu__stream_ours(cu, "ptxcu_workspace_create", stream);
+    ptxcu_code code = ptxcu__check_stream(cu, "ptxcu_workspace_create", stream);
     if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
-    code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t));
     b.address = t.address;
     b.bytes = ptxcu_tensor_bytes(&t);
     code = ptxcu_fill8(cu, b, 0, 0, (size_t)call->plan.zero_bytes, stream);
@@ -3581,7 +3560,7 @@ static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptx
         ptxcu_tensor_free(cu, &t);
         return code;
     }
-    ptxcu__zero_known(cu, t.block, t.address, call);
+    ptxcu__mark_zeroed(cu, t.block, t.address, call);
     *workspace = t;
     return PTXCU_E_NONE;
 }
@@ -3589,65 +3568,64 @@ static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptx
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace) {
     if (workspace) memset(workspace, 0, sizeof *workspace);
-    PTXCU__READY(cu);
-    if (!call) return ptxcu__null(cu, "ptxcu_workspace_create", "call");
-    if (!workspace) return ptxcu__null(cu, "ptxcu_workspace_create", "workspace");
+    PTXCU__REQUIRE_READY(cu);
+    if (!call) return ptxcu__fail_null(cu, "ptxcu_workspace_create", "call");
+    if (!workspace) return ptxcu__fail_null(cu, "ptxcu_workspace_create", "workspace");
     PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
-/* The launches of a call that was checked. What must be 0 of the workspace is, if the last that used it was
-   the same program; else it is made so on the stream. What a capture notes down happens later, so nothing is
-   known of it afterwards. */
-static ptxcu_code ptxcu__call_launch(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+/* Launch a checked call. Each program leaves the required zeros in its workspace; if another program used it
+   last, zero them on the stream first. A capture executes later, so it does not mark the workspace as zeroed.
+   */
+static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
     uint64_t bytes = call->plan.zero_bytes;
     int ready = 1, result, capturing = 0;
     if (call->workspace) {
         ptxcu__block *b;
-        ptxcu__lock(&cu->tables);
+        ptxcu__lock(&cu->table_mutex);
         b = &cu->blocks[call->workspace_block];
-        ready = b->zero_for == call->program && b->zero_at == call->workspace_at && b->zero_bytes == bytes;
+        ready = b->zero_for == call->program && b->zero_address == call->workspace_address
+                && b->zero_bytes == bytes;
         if (!ready) b->zero_for = NULL;
-        ptxcu__unlock(&cu->tables);
+        ptxcu__unlock(&cu->table_mutex);
     }
     if (!ready && bytes) {
-        result = cu->driver.cuMemsetD8Async(call->workspace_at, 0, (size_t)bytes, stream);
-        if (result && ptxcu__stream_ours(cu, call->name, stream) == PTXCU_E_WRONG_HANDLE)
+        result = cu->driver.cuMemsetD8Async(call->workspace_address, 0, (size_t)bytes, stream);
+        if (result && ptxcu__check_stream(cu, call->name, stream) == PTXCU_E_WRONG_HANDLE)
             return PTXCU_E_WRONG_HANDLE;
         if (!result) result = cu->driver.cuStreamIsCapturing(stream, &capturing);
         if (result)
-            return ptxcu__driver_fail(cu, result, "%s: cuMemsetD8Async(workspace) or cuStreamIsCapturing()",
+            return ptxcu__fail_driver(cu, result, "%s: cuMemsetD8Async(workspace) or cuStreamIsCapturing()",
                                       call->name);
-        if (!capturing) ptxcu__zero_known(cu, call->workspace_block, call->workspace_at, call);
+        if (!capturing) ptxcu__mark_zeroed(cu, call->workspace_block, call->workspace_address, call);
     }
     return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
 }
 
-static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,
+static ptxcu_code ptxcu__run_call(ptxcu *cu, const char *function, const ptxcu_call *call,
                                   ptxcu_stream stream) {
-    ptxcu_code code = ptxcu__call_check(cu, function, call, 0);
-    if (code != PTXCU_E_NONE) return code;
-    return ptxcu__call_launch(cu, call, stream);
+    PTXCU__TRY(ptxcu__check_call(cu, function, call, 0));
+    return ptxcu__launch_call(cu, call, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_call_run", call, stream));
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, "ptxcu_call_run", call, stream));
 }
 
 static ptxcu_code ptxcu__call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
     int result;
-    ptxcu_code code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__run_call(cu, "ptxcu_call_finish", call, stream));
     result = cu->driver.cuStreamSynchronize(stream);
-    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamSynchronize()", call->name) : PTXCU_E_NONE;
+    return result ? ptxcu__fail_driver(cu, result, "%s: cuStreamSynchronize()", call->name) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     PTXCU__IN_CONTEXT(cu, ptxcu__call_finish(cu, call, stream));
 }
 
-/* A call under way. Its own stream and events; the blocks that it holds. */
+/* A running call: its own stream and events, and the blocks that it pins. */
 struct ptxcu_result {
     ptxcu *owner;
     void *stream, *begin, *end;
@@ -3659,66 +3637,66 @@ static ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
-    r = (ptxcu_result *)ptxcu__get_zeroed(cu, sizeof *r);
-    if (!r) return ptxcu__memory(cu, sizeof *r);
+    r = (ptxcu_result *)ptxcu__alloc_zeroed(cu, sizeof *r);
+    if (!r) return ptxcu__fail_memory(cu, sizeof *r);
     r->owner = cu;
     result = cu->driver.cuStreamCreate(&r->stream, 1);
-    if (!result) result = cu->driver.cuEventCreate(&r->begin, 2); /* without the time */
+    if (!result) result = cu->driver.cuEventCreate(&r->begin, 2); /* CU_EVENT_DISABLE_TIMING */
     if (!result) result = cu->driver.cuEventCreate(&r->end, 2);
     if (!result) {
         *out = r;
         return PTXCU_E_NONE;
     }
-    code = ptxcu__driver_fail(cu, result, "ptxcu_result_create: %s()",
+    code = ptxcu__fail_driver(cu, result, "ptxcu_result_create: %s()",
                               r->begin || r->stream ? "cuEventCreate" : "cuStreamCreate");
     if (r->begin) cu->driver.cuEventDestroy_v2(r->begin);
     if (r->stream) cu->driver.cuStreamDestroy_v2(r->stream);
-    ptxcu__release(cu, r, sizeof *r);
+    ptxcu__free_host(cu, r, sizeof *r);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     if (out) *out = NULL;
-    PTXCU__READY(cu);
-    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
+    PTXCU__REQUIRE_READY(cu);
+    if (!out) return ptxcu__fail_null(cu, "ptxcu_result_create", "result");
     PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
-/* Let go of part `part` of a block, or of the block itself (UINT32_MAX). */
-static ptxcu_code ptxcu__unpin_one(ptxcu *cu, uint32_t block, uint32_t part) {
+/* Unpin part `part` of an address table, or the block itself (UINT32_MAX). */
+static ptxcu_code ptxcu__unpin_block(ptxcu *cu, uint32_t block, uint32_t part) {
     ptxcu__block *b;
     int last;
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     if (part != UINT32_MAX) block = cu->blocks[block].part[part].block;
     b = &cu->blocks[block];
     last = --b->pins == 0 && b->serial == 0;
-    ptxcu__unlock(&cu->tables);
-    return last ? ptxcu__block_free(cu, block) : PTXCU_E_NONE;
+    ptxcu__unlock(&cu->table_mutex);
+    return last ? ptxcu__free_block(cu, block) : PTXCU_E_NONE;
 }
 
-/* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
-static ptxcu_code ptxcu__unpin(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
+/* Unpin the blocks of a finished call and free those whose tensors were freed meanwhile. */
+static ptxcu_code ptxcu__unpin_blocks(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
     ptxcu_code code = PTXCU_E_NONE, one;
     uint32_t i, j, parts;
     for (i = 0; i < count; i++) {
-        ptxcu__lock(&cu->tables);
-        parts = cu->blocks[blocks[i]].parts; /* they stay while the block is held */
-        ptxcu__unlock(&cu->tables);
+        ptxcu__lock(&cu->table_mutex);
+        parts = cu->blocks[blocks[i]].parts; /* the parts live while the block is pinned */
+        ptxcu__unlock(&cu->table_mutex);
         for (j = 0; j <= parts; j++) {
-            one = ptxcu__unpin_one(cu, blocks[i], j < parts ? j : UINT32_MAX);
-            if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+            one = ptxcu__unpin_block(cu, blocks[i], j < parts ? j : UINT32_MAX);
+            if (one != PTXCU_E_NONE) code = one; /* ptxcu_close frees the block */
         }
     }
     return code;
 }
 
-static ptxcu_code ptxcu__result_done(ptxcu *cu, ptxcu_result *r) {
+static ptxcu_code ptxcu__finish_result(ptxcu *cu, ptxcu_result *r) {
     r->pending = 0;
-    return ptxcu__unpin(cu, r->block, r->blocks);
+    return ptxcu__unpin_blocks(cu, r->block, r->blocks);
 }
 
-static ptxcu_code ptxcu__result_check(ptxcu *cu, const char *function, const ptxcu_result *r) {
-    if (!r) return ptxcu__null(cu, function, "result");
+static ptxcu_code ptxcu__check_result(ptxcu *cu, const char *function, const ptxcu_result *r) {
+    if (!r) return ptxcu__fail_null(cu, function, "result");
     if (r->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the result is of another handle", function);
     return PTXCU_E_NONE;
@@ -3726,32 +3704,30 @@ static ptxcu_code ptxcu__result_check(ptxcu *cu, const char *function, const ptx
 
 static ptxcu_code ptxcu__result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
     int result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
-    if (result == 600) return PTXCU_E_NONE; /* not ready */
-    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_poll: cuEventQuery()");
+    if (result == 600) return PTXCU_E_NONE; /* CUDA_ERROR_NOT_READY */
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_result_poll: cuEventQuery()");
     *done = 1;
-    return r->pending ? ptxcu__result_done(cu, r) : PTXCU_E_NONE;
+    return r->pending ? ptxcu__finish_result(cu, r) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
-    ptxcu_code code;
     if (done) *done = 0;
-    PTXCU__READY(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
-    if (code != PTXCU_E_NONE) return code;
-    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_result(cu, "ptxcu_result_poll", r));
+    if (!done) return ptxcu__fail_null(cu, "ptxcu_result_poll", "done");
     PTXCU__IN_CONTEXT(cu, ptxcu__result_poll(cu, r, done));
 }
 
 static ptxcu_code ptxcu__result_wait(ptxcu *cu, ptxcu_result *r) {
     int result = cu->driver.cuEventSynchronize(r->end);
-    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_wait: cuEventSynchronize()");
-    return ptxcu__result_done(cu, r);
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_result_wait: cuEventSynchronize()");
+    return ptxcu__finish_result(cu, r);
 }
 
 PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code;
-    PTXCU__READY(cu);
-    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
+    PTXCU__REQUIRE_READY(cu);
+    code = ptxcu__check_result(cu, "ptxcu_result_wait", r);
     if (code != PTXCU_E_NONE || !r->pending) return code;
     PTXCU__IN_CONTEXT(cu, ptxcu__result_wait(cu, r));
 }
@@ -3759,16 +3735,15 @@ PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
 static ptxcu_code ptxcu__stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
     static const char *const name = "ptxcu_stream_wait_result";
     int result;
-    ptxcu_code code = ptxcu__stream_ours(cu, name, stream);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_stream(cu, name, stream));
     result = cu->driver.cuStreamWaitEvent(stream, r->end, 0);
-    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamWaitEvent()", name) : PTXCU_E_NONE;
+    return result ? ptxcu__fail_driver(cu, result, "%s: cuStreamWaitEvent()", name) : PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
     ptxcu_code code;
-    PTXCU__READY(cu);
-    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
+    PTXCU__REQUIRE_READY(cu);
+    code = ptxcu__check_result(cu, "ptxcu_stream_wait_result", r);
     if (code != PTXCU_E_NONE || !r->pending) return code;
     PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
 }
@@ -3777,86 +3752,80 @@ static ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code = PTXCU_E_NONE, last;
     int result;
     if (r->pending) {
-        /* When neither can be waited for, the context is lost and nothing runs any more. */
+        /* If both waits fail, the context is lost and nothing runs in it. */
         result = cu->driver.cuEventSynchronize(r->end);
         if (result && cu->driver.cuStreamSynchronize(r->stream) == 0) result = 0;
-        if (result) code = ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuEventSynchronize()");
-        last = ptxcu__result_done(cu, r);
+        if (result) code = ptxcu__fail_driver(cu, result, "ptxcu_result_free: cuEventSynchronize()");
+        last = ptxcu__finish_result(cu, r);
         if (code != PTXCU_E_NONE || last != PTXCU_E_NONE) return code != PTXCU_E_NONE ? code : last;
     }
     result = r->begin ? cu->driver.cuEventDestroy_v2(r->begin) : 0;
-    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuEventDestroy_v2()");
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_result_free: cuEventDestroy_v2()");
     r->begin = NULL;
     result = r->end ? cu->driver.cuEventDestroy_v2(r->end) : 0;
-    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuEventDestroy_v2()");
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_result_free: cuEventDestroy_v2()");
     r->end = NULL;
     result = cu->driver.cuStreamDestroy_v2(r->stream);
-    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuStreamDestroy_v2()");
-    ptxcu__release(cu, r, sizeof *r);
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_result_free: cuStreamDestroy_v2()");
+    ptxcu__free_host(cu, r, sizeof *r);
     return PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
-    ptxcu_code code;
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!r) return PTXCU_E_NONE;
-    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_result(cu, "ptxcu_result_free", r));
     PTXCU__IN_CONTEXT(cu, ptxcu__result_free(cu, r));
 }
 
 static ptxcu_code ptxcu__call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after, ptxcu_result *r) {
     static const char *const name = "ptxcu_call_start";
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     int result, status = 0, begun = 0;
     uint32_t i;
     if (r->pending) {
         result = cu->driver.cuEventQuery(r->end);
         if (result == 600)
             return ptxcu__fail(cu, PTXCU_E_BUSY, "%s: the result's last call has not finished", name);
-        if (result) return ptxcu__driver_fail(cu, result, "%s: cuEventQuery()", name);
-        code = ptxcu__result_done(cu, r);
-        if (code != PTXCU_E_NONE) return code;
+        if (result) return ptxcu__fail_driver(cu, result, "%s: cuEventQuery()", name);
+        PTXCU__TRY(ptxcu__finish_result(cu, r));
     }
-    code = ptxcu__stream_ours(cu, name, after);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_stream(cu, name, after));
     result = cu->driver.cuStreamIsCapturing(after, &status);
-    if (result) return ptxcu__driver_fail(cu, result, "%s: cuStreamIsCapturing()", name);
+    if (result) return ptxcu__fail_driver(cu, result, "%s: cuStreamIsCapturing()", name);
     if (status)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the stream is in a capture; use ptxcu_call_run", name);
-    code = ptxcu__call_check(cu, name, call, 1);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu__check_call(cu, name, call, 1));
     r->blocks = call->tensors;
     for (i = 0; i < r->blocks; i++) r->block[i] = call->tensor[i].block;
     result = cu->driver.cuEventRecord(r->begin, after);
-    if (result) code = ptxcu__driver_fail(cu, result, "%s: cuEventRecord()", name);
+    if (result) code = ptxcu__fail_driver(cu, result, "%s: cuEventRecord()", name);
     if (!result) {
         result = cu->driver.cuStreamWaitEvent(r->stream, r->begin, 0);
-        if (result) code = ptxcu__driver_fail(cu, result, "%s: cuStreamWaitEvent()", name);
+        if (result) code = ptxcu__fail_driver(cu, result, "%s: cuStreamWaitEvent()", name);
     }
     if (!result) {
         begun = 1;
-        code = ptxcu__call_launch(cu, call, r->stream);
+        code = ptxcu__launch_call(cu, call, r->stream);
     }
     if (code == PTXCU_E_NONE) {
         result = cu->driver.cuEventRecord(r->end, r->stream);
-        if (result) code = ptxcu__driver_fail(cu, result, "%s: cuEventRecord()", name);
+        if (result) code = ptxcu__fail_driver(cu, result, "%s: cuEventRecord()", name);
     }
     if (code == PTXCU_E_NONE) {
         r->pending = 1;
         return PTXCU_E_NONE;
     }
-    if (begun) cu->driver.cuStreamSynchronize(r->stream); /* what did start must not outlive its memory */
-    ptxcu__unpin(cu, r->block, r->blocks);
+    /* Launched work must end before its memory is freed. */
+    if (begun) cu->driver.cuStreamSynchronize(r->stream);
+    ptxcu__unpin_blocks(cu, r->block, r->blocks);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
                                        ptxcu_result *r) {
-    ptxcu_code code;
-    PTXCU__READY(cu);
-    code = ptxcu__result_check(cu, "ptxcu_call_start", r);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_result(cu, "ptxcu_call_start", r));
     PTXCU__IN_CONTEXT(cu, ptxcu__call_start(cu, call, after, r));
 }
 
@@ -3871,46 +3840,44 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 
 #include "ptxgen_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* -- operations on tensors: checks -- */
 
 #define PTXCU__ANY UINT64_MAX
+#define PTXCU__CACHE_DIMS(paged)                                                                             \
+    ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
 enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
-#define PTXCU__OF(type) ((uint64_t)1 << (type))
-#define PTXCU__OF_KV (PTXCU__OF(PTX_F32) | PTXCU__OF(PTX_F16) | PTXCU__OF(PTX_BF16))
+#define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
+#define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
 
-/* What is known of an operation's tensors while they are looked at; the first fault stays. */
-typedef struct ptxcu__check {
+/* State of the check of an operation's tensors. After the first fault, later checks do nothing. */
+typedef struct ptxcu__operation_check {
     ptxcu *cu;
     const char *name;
     ptxcu_call *call;
     ptxcu_code code;
-    ptxk_message why; /* of the plan or the check that refuses */
-    const ptxcu_tensor *seen[PTXCU_CALL_TENSORS];
+    ptxk_message why; /* message of the operation's plan or check */
+    const ptxcu_tensor *tensors[PTXCU_CALL_TENSORS];
     uint32_t flags[PTXCU_CALL_TENSORS];
-    /* Of a cache of sequences that are allocated apart: where k and v are among the tensors (v behind k), and
-       the block that knows the others. 0 sequences: there is none. */
-    uint32_t k_at, sequences, addresses_block;
-} ptxcu__check;
+    /* For a cache of ptxcu_kv_cache_wrap_each: the index of k among the tensors (v follows), and the block of
+       the address table. 0 sequences: no such cache. */
+    uint32_t k_index, sequences, addresses_block;
+} ptxcu__operation_check;
 
-static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *name, const void *desc,
+static ptxcu_code ptxcu__begin_check(ptxcu__operation_check *c, ptxcu *cu, const char *name, const void *desc,
                                      ptxcu_call *call) {
     memset(c, 0, sizeof *c);
     if (call) memset(call, 0, sizeof *call);
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     c->cu = cu;
     c->name = name;
     c->call = call;
-    c->code = !desc ? ptxcu__null(cu, name, "the description") : PTXCU_E_NONE;
-    if (!call) c->code = ptxcu__null(cu, name, "call");
+    c->code = !desc ? ptxcu__fail_null(cu, name, "the description") : PTXCU_E_NONE;
+    if (!call) c->code = ptxcu__fail_null(cu, name, "call");
     return c->code;
 }
 
 /* "f32", "f32 or f16", "f32, f16 or bf16" */
-static ptxcu__text ptxcu__types_text(uint64_t types) {
+static ptxcu__text ptxcu__format_types(uint64_t types) {
     ptxcu__text t;
     size_t n = 0;
     uint32_t i;
@@ -3923,27 +3890,28 @@ static ptxcu__text ptxcu__types_text(uint64_t types) {
     return t;
 }
 
-/* One tensor: there, of this handle, of one of the types (0: any), of that rank (0: any) and shape (ANY:
-   any). dims: the dimensions' names, for the message. */
-static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t, uint32_t flags,
-                        uint64_t types, uint32_t align, const char *dims, uint32_t rank, uint64_t d0,
-                        uint64_t d1, uint64_t d2, uint64_t d3) {
+/* Require a tensor of this handle that is not freed, and add it to the call. types: bits of PTXCU__TYPE, 0:
+   any. rank: 0: any. d0 to d3: sizes, PTXCU__ANY: any. align: in bytes. dims: names of the dimensions, for
+   the message. */
+static void ptxcu__require(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t, uint32_t flags,
+                           uint64_t types, uint32_t align, const char *dims, uint32_t rank, uint64_t d0,
+                           uint64_t d1, uint64_t d2, uint64_t d3) {
     uint64_t want[4];
     ptxcu__text given;
     ptxcu__block b;
     uint32_t i, n = c->call ? c->call->tensors : 0;
     int fits = 1;
     if (c->code != PTXCU_E_NONE || ((flags & PTXCU__OPTIONAL) && !t->owner)) return;
-    c->code = ptxcu__alive(c->cu, c->name, name, t, &b);
+    c->code = ptxcu__check_tensor(c->cu, c->name, name, t, &b);
     if (c->code != PTXCU_E_NONE) return;
     want[0] = d0;
     want[1] = d1;
     want[2] = d2;
     want[3] = d3;
-    given = ptxcu__shape_text(t->rank, t->shape);
+    given = ptxcu__format_shape(t->rank, t->shape);
     if (types && !(t->type < 64 && types >> t->type & 1)) {
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s is of type %s, must be %s", c->name, name,
-                              ptx_type_name((ptx_type)t->type), ptxcu__types_text(types).s);
+                              ptx_type_name((ptx_type)t->type), ptxcu__format_types(types).s);
         return;
     }
     if (rank && t->rank != rank) fits = 0;
@@ -3952,7 +3920,7 @@ static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t
         for (i = 0; i < rank && want[i] != PTXCU__ANY;) i++;
         c->code =
             ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s, must be [%s]%s%s", c->name, name, given.s,
-                        dims, i == rank ? ": " : "", i == rank ? ptxcu__shape_text(rank, want).s : "");
+                        dims, i == rank ? ": " : "", i == rank ? ptxcu__format_shape(rank, want).s : "");
         for (i = 0; i < rank && t->rank == rank; i++)
             if (want[i] != PTXCU__ANY && want[i] != t->shape[i])
                 ptxcu__append(c->cu, "; dimension %u must be %llu", (unsigned)i, (unsigned long long)want[i]);
@@ -3968,7 +3936,7 @@ static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t
     if (((flags & PTXCU__DENSE) && !ptxcu__is_dense(t))
         || ((flags & PTXCU__ROWS) && t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)) {
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s and strides %s, must be %s", c->name,
-                              name, given.s, ptxcu__shape_text(t->rank, t->stride).s,
+                              name, given.s, ptxcu__format_shape(t->rank, t->stride).s,
                               flags & PTXCU__DENSE ? "dense" : "dense in its last dimension");
         return;
     }
@@ -3982,7 +3950,7 @@ static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t
             ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: more than %d tensors", c->name, PTXCU_CALL_TENSORS);
         return;
     }
-    c->seen[n] = t;
+    c->tensors[n] = t;
     c->flags[n] = flags;
     c->call->tensor[n].serial = t->serial;
     c->call->tensor[n].block = t->block;
@@ -3990,49 +3958,49 @@ static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t
     c->call->tensors++;
 }
 
-/* From one index of a dimension to the next, in elements; 0 where there is no next, for then a stride may be
-   anything, and in empty tensors it is. */
-static uint64_t ptxcu__step(const ptxcu_tensor *t, uint32_t dim) {
+/* The stride of a dimension in elements; 0 in an empty tensor and for a size below 2, where any stride is
+   valid. */
+static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
     return t->shape[dim] > 1 && ptxcu_tensor_bytes(t) ? t->stride[dim] : 0;
 }
 
-/* A tensor's memory: one row where it is dense, else of rank 4 at most and dense in its last dimension. The
-   other dimensions keep their places, so that what lies in one row is seen to have the same strides. */
-static ptxk__span ptxcu__memory_of(const ptxcu_tensor *t, uint32_t flags) {
+/* The memory span of a tensor: one row if the tensor is dense, else rows of the last dimension, rank at most
+   4. The outer dimensions keep their order, so that tensors that share rows have comparable strides. */
+static ptxk__span ptxcu__get_span(const ptxcu_tensor *t, uint32_t flags) {
     uint64_t size = ptx_type_bytes((ptx_type)t->type), bytes = ptxcu_tensor_bytes(t);
     uint32_t i, dense = !bytes || !(flags & PTXCU__ROWS);
     ptxk__span s = ptxk__span_of("", t->address, dense ? bytes : t->shape[t->rank - 1] * size, 1, 1);
     s.same = flags & PTXCU__SAME;
     for (i = 0; !dense && i + 1 < t->rank; i++)
-        ptxk__span_repeat(&s, t->rank - 2 - i, t->shape[i], ptxcu__step(t, i) * size);
+        ptxk__span_repeat(&s, t->rank - 2 - i, t->shape[i], ptxcu__get_stride(t, i) * size);
     return s;
 }
 
-/* The memory of tensor i of a check: of k and v of a cache, that of one sequence. With tables held. */
-static ptxk__span ptxcu__memory_seen(const ptxcu__check *c, uint32_t i, uint32_t sequence) {
-    ptxk__span s = ptxcu__memory_of(c->seen[i], c->flags[i]);
+/* The memory span of tensor i; for k and v of separate sequences, that of one sequence. Needs table_mutex. */
+static ptxk__span ptxcu__get_sequence_span(const ptxcu__operation_check *c, uint32_t i, uint32_t sequence) {
+    ptxk__span s = ptxcu__get_span(c->tensors[i], c->flags[i]);
     const ptxcu__block *b = &c->cu->blocks[c->addresses_block];
-    if (c->sequences && i - c->k_at < 2 && b->parts == 2 * c->sequences)
-        s.at = b->part[(i - c->k_at) * c->sequences + sequence].address;
+    if (c->sequences && i - c->k_index < 2 && b->parts == 2 * c->sequences)
+        s.at = b->part[(i - c->k_index) * c->sequences + sequence].address;
     return s;
 }
 
-/* Whether tensor i, which is written, shares memory with j in another way than by being the same. */
-static int ptxcu__overlap(const ptxcu__check *c, uint32_t i, uint32_t j) {
-    int i_each = c->sequences && i - c->k_at < 2, j_each = c->sequences && j - c->k_at < 2;
+/* Whether output i overlaps tensor j without being the same tensor. */
+static int ptxcu__has_overlap(const ptxcu__operation_check *c, uint32_t i, uint32_t j) {
+    int i_each = c->sequences && i - c->k_index < 2, j_each = c->sequences && j - c->k_index < 2;
     uint32_t m, n;
-    if (i_each && j_each) return 0; /* looked at when the cache was made */
+    if (i_each && j_each) return 0; /* checked by ptxcu_kv_cache_wrap_each */
     for (m = 0; m < (i_each ? c->sequences : 1); m++)
         for (n = 0; n < (j_each ? c->sequences : 1); n++) {
-            ptxk__span a = ptxcu__memory_seen(c, i, m), b = ptxcu__memory_seen(c, j, n);
+            ptxk__span a = ptxcu__get_sequence_span(c, i, m), b = ptxcu__get_sequence_span(c, j, n);
             if (!ptxk__spans_overlap(&a, &b)) continue;
-            if (c->seen[i]->type != c->seen[j]->type || !ptxk__spans_are_equal(&a, &b)) return 1;
+            if (c->tensors[i]->type != c->tensors[j]->type || !ptxk__spans_are_equal(&a, &b)) return 1;
         }
     return 0;
 }
 
-/* Nothing that is written is read, or written as something else; the workspace counts as written. */
-static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
+/* Check that no output overlaps another tensor. The workspace is an output. */
+static ptxcu_code ptxcu__end_check(ptxcu__operation_check *c) {
     uint32_t i, j;
     if (c->code != PTXCU_E_NONE) {
         if (c->call) memset(c->call, 0, sizeof *c->call);
@@ -4043,9 +4011,9 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
             int overlap;
             if (i == j || !(c->flags[i] & PTXCU__WRITTEN) || (j < i && (c->flags[j] & PTXCU__WRITTEN)))
                 continue;
-            ptxcu__lock(&c->cu->tables);
-            overlap = ptxcu__overlap(c, i, j);
-            ptxcu__unlock(&c->cu->tables);
+            ptxcu__lock(&c->cu->table_mutex);
+            overlap = ptxcu__has_overlap(c, i, j);
+            ptxcu__unlock(&c->cu->table_mutex);
             if (!overlap) continue;
             c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s, which is written, overlaps %s", c->name,
                                   c->call->tensor[i].name, c->call->tensor[j].name);
@@ -4055,39 +4023,37 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     return PTXCU_E_NONE;
 }
 
-/* The rest, when tensors and plan are right. */
-static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
-                                        const ptxcu_tensor *workspace) {
-    ptxcu_code code = ptxcu__check_end(c);
-    if (code != PTXCU_E_NONE) return code;
-    return ptxcu__call_complete(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
+/* Complete the call if tensors and plan are valid. */
+static ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *desc, const void *args,
+                                        size_t bytes, const ptxcu_tensor *workspace) {
+    PTXCU__TRY(ptxcu__end_check(c));
+    return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
-/* An operation for one launch only. */
-#define PTXCU__AT_ONCE(operation)                                                                            \
-    PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *x,                    \
+/* Define ptxcu_<operation>: prepare and run. */
+#define PTXCU__DEFINE_RUN(operation)                                                                         \
+    PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,                 \
                                             ptxcu_stream stream) {                                           \
         ptxcu_call call;                                                                                     \
-        ptxcu_code code = ptxcu_##operation##_prepare(cu, x, &call);                                         \
-        if (code != PTXCU_E_NONE) return code;                                                               \
-        PTXCU__IN_CONTEXT(cu, ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream));                      \
+        PTXCU__TRY(ptxcu_##operation##_prepare(cu, desc, &call));                                            \
+        PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, "ptxcu_" #operation, &call, stream));                      \
     }
 
-/* What the operation itself says of descriptions and sizes. */
-static void ptxcu__refused(ptxcu__check *c, ptx_code code) {
+/* Report the refusal by an operation's plan or check, if `code` is one. */
+static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
-/* Fields of a description that are no tensors: 0 or 1; 0. */
-static void ptxcu__want_flag(ptxcu__check *c, const char *name, uint32_t x, uint32_t most) {
+/* Require a field to be at most `most`, 0 or 1. */
+static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
     c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s is %u, must be 0%s", c->name, name, (unsigned)x,
                           most ? " or 1" : "");
 }
 
-/* Rows of weights: bytes of a format, or the numbers themselves. */
-static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_tensor *t, uint32_t format,
-                                uint64_t k) {
+/* Require rows of weights: bytes of a format, or elements of a plain type. */
+static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                   uint32_t format, uint64_t k) {
     ptx_type plain = format == PTXK_F32    ? PTX_F32
                      : format == PTXK_F16  ? PTX_F16
                      : format == PTXK_BF16 ? PTX_BF16
@@ -4100,21 +4066,21 @@ static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_t
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
     if (plain != PTX_NONE && t->type == (uint32_t)plain)
-        ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
     else
-        ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(PTX_B8) | PTXCU__OF(PTX_U8), 16, "n, bytes of a row",
-                    2, PTXCU__ANY, row, 0, 0);
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8), 16,
+                       "n, bytes of a row", 2, PTXCU__ANY, row, 0, 0);
 }
 
-static void ptxcu__want_workspace(ptxcu__check *c, const ptxcu_tensor *t) {
-    ptxcu__want(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
-                0);
+static void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
+    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
+                   0);
 }
 
 /* -- KV caches -- */
 
-/* [kv_heads, max_seq, head_dim] as [batch, ...] with a stride of 0. */
-static ptxcu_tensor ptxcu__in_batch(const ptxcu_tensor *t, uint32_t batch) {
+/* Add an outer dimension of `batch` with a stride of 0 to [kv_heads, max_seq, head_dim]. */
+static ptxcu_tensor ptxcu__add_batch_dim(const ptxcu_tensor *t, uint32_t batch) {
     ptxcu_tensor four = *t;
     uint32_t i;
     for (i = 3; i > 0; i--) four.shape[i] = t->shape[i - 1], four.stride[i] = t->stride[i - 1];
@@ -4125,38 +4091,48 @@ static ptxcu_tensor ptxcu__in_batch(const ptxcu_tensor *t, uint32_t batch) {
     return four;
 }
 
-/* made->addresses, from made->k and made->v or, if there are any, from the parts: k of all sequences, then v.
-   They become the table's. */
-static ptxcu_code ptxcu__cache_addresses(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
-                                         ptxcu_kv_cache *made) {
+static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a_name, const ptxcu_tensor *a,
+                                        const char *b_name, const ptxcu_tensor *b, uint32_t rank) {
+    uint32_t i;
+    for (i = 0; i < rank && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__get_stride(a, i) != ptxcu__get_stride(b, i))
+            c->code =
+                ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has strides %s, %s has %s; they must be the same",
+                            c->name, a_name, ptxcu__format_shape(rank, a->stride).s, b_name,
+                            ptxcu__format_shape(rank, b->stride).s);
+}
+
+/* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v.
+   The address table then owns `part`. */
+static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+                                              ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
     size_t bytes;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     shape[0] = 2;
     shape[1] = batch;
-    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses);
-    if (code != PTXCU_E_NONE) return code;
+    PTXCU__TRY(ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses));
     bytes = ptxcu_tensor_bytes(&made->addresses);
     addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
     if (bytes && !addresses) {
-        code = ptxcu__memory(cu, bytes);
+        code = ptxcu__fail_memory(cu, bytes);
     } else {
         for (i = 0; i < batch; i++) {
             addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
             addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
         }
         code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
-        ptxcu__release(cu, addresses, bytes);
+        ptxcu__free_host(cu, addresses, bytes);
     }
     if (code != PTXCU_E_NONE) {
         ptxcu_tensor_free(cu, &made->addresses);
         return code;
     }
-    ptxcu__lock(&cu->tables);
+    ptxcu__lock(&cu->table_mutex);
     cu->blocks[made->addresses.block].part = part;
     cu->blocks[made->addresses.block].parts = part ? (uint32_t)(2 * batch) : 0;
-    ptxcu__unlock(&cu->tables);
+    ptxcu__unlock(&cu->table_mutex);
     return PTXCU_E_NONE;
 }
 
@@ -4164,34 +4140,26 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
     static const char *const name = "ptxcu_kv_cache_wrap";
     ptxcu_kv_cache made;
-    ptxcu__check c;
+    ptxcu__operation_check c;
     ptxcu_call unused;
-    uint32_t i;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
-    code = ptxcu__check_begin(&c, cu, name, cache, &unused);
-    if (code != PTXCU_E_NONE) return code;
-    ptxcu__want(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF_KV, 16,
-                blocks ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
+    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+                   PTXCU__CACHE_DIMS(blocks), 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     if (c.code != PTXCU_E_NONE) return c.code;
-    ptxcu__want(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(k->type), 16,
-                blocks ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                k->shape[0], k->shape[1], k->shape[2], k->shape[3]);
+    ptxcu__require(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
+                   PTXCU__CACHE_DIMS(blocks), 4, k->shape[0], k->shape[1], k->shape[2], k->shape[3]);
     if (blocks)
-        ptxcu__want(&c, "blocks", blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch, max_pages", 2,
-                    PTXCU__ANY, PTXCU__ANY, 0, 0);
-    if (c.code == PTXCU_E_NONE && !blocks && ptxcu__step(k, 0) * ptx_type_bytes((ptx_type)k->type) % 16
-        && ptxcu__step(k, 0) % k->shape[3])
+        ptxcu__require(&c, "blocks", blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "batch, max_pages", 2,
+                       PTXCU__ANY, PTXCU__ANY, 0, 0);
+    if (c.code == PTXCU_E_NONE && !blocks && ptxcu__get_stride(k, 0) * ptx_type_bytes((ptx_type)k->type) % 16
+        && ptxcu__get_stride(k, 0) % k->shape[3])
         c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
-                             name, ptxcu__shape_text(4, k->stride).s);
-    for (i = 0; c.code == PTXCU_E_NONE && i < 4; i++)
-        if (ptxcu__step(k, i) != ptxcu__step(v, i))
-            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: k has strides %s, v has %s; they must be the same",
-                                 name, ptxcu__shape_text(4, k->stride).s, ptxcu__shape_text(4, v->stride).s);
-    code = ptxcu__check_end(&c);
-    if (code != PTXCU_E_NONE) return code;
+                             name, ptxcu__format_shape(4, k->stride).s);
+    ptxcu__require_same_strides(&c, "k", k, "v", v, 4);
+    PTXCU__TRY(ptxcu__end_check(&c));
     memset(&made, 0, sizeof made);
     made.k = *k;
     made.v = *v;
@@ -4200,7 +4168,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
         *cache = made;
         return PTXCU_E_NONE;
     }
-    code = ptxcu__cache_addresses(cu, k->shape[0], NULL, &made);
+    code = ptxcu__create_address_table(cu, k->shape[0], NULL, &made);
     if (code == PTXCU_E_NONE) *cache = made;
     return code;
 }
@@ -4209,40 +4177,35 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
                                                uint32_t batch, ptxcu_kv_cache *cache) {
     static const char *const name = "ptxcu_kv_cache_wrap_each", *const dims = "kv_heads, max_seq, head_dim";
     ptxcu_kv_cache made;
-    ptxcu__check c;
+    ptxcu__operation_check c;
     ptxcu_call unused;
     ptxcu_tensor *part;
-    ptxcu_code code;
+    ptxcu_code code = PTXCU_E_NONE;
     ptxk__span a, b;
     char which[32], other[32];
     uint32_t i, j, parts = 2 * batch;
     size_t bytes = ptxcu_bytes(2 * sizeof *part, batch);
     if (cache) memset(cache, 0, sizeof *cache);
-    code = ptxcu__check_begin(&c, cu, name, cache, &unused);
-    if (code != PTXCU_E_NONE) return code;
-    if (!k || !v) return ptxcu__null(cu, name, k ? "v" : "k");
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
+    if (!k || !v) return ptxcu__fail_null(cu, name, k ? "v" : "k");
     if (!batch || batch > UINT32_MAX / 2)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: batch is %u, must be 1 to %u", name, (unsigned)batch,
                            (unsigned)(UINT32_MAX / 2));
     part = (ptxcu_tensor *)cu->alloc(cu->alloc_user, NULL, 0, bytes);
-    if (!part) return ptxcu__memory(cu, bytes);
+    if (!part) return ptxcu__fail_memory(cu, bytes);
     memcpy(part, k, bytes / 2);
     memcpy(part + batch, v, bytes / 2);
     for (i = 0; i < parts && c.code == PTXCU_E_NONE; i++) {
         const ptxcu_tensor *t = &part[i];
         snprintf(which, sizeof which, "%c[%u]", i < batch ? 'k' : 'v', (unsigned)(i % batch));
         unused.tensors = 0;
-        ptxcu__want(&c, which, t, PTXCU__ROWS, i ? PTXCU__OF(part->type & 63) : PTXCU__OF_KV, 16, dims, 3,
-                    i ? part->shape[0] : PTXCU__ANY, i ? part->shape[1] : PTXCU__ANY,
-                    i ? part->shape[2] : PTXCU__ANY, 0);
-        for (j = 0; j < 3 && c.code == PTXCU_E_NONE; j++)
-            if (ptxcu__step(t, j) != ptxcu__step(part, j))
-                c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                                     "%s: %s has strides %s, k[0] has %s; they must be the same", name, which,
-                                     ptxcu__shape_text(3, t->stride).s, ptxcu__shape_text(3, part->stride).s);
-        if (c.code == PTXCU_E_NONE) b = ptxcu__memory_of(t, PTXCU__ROWS);
+        ptxcu__require(&c, which, t, PTXCU__ROWS, i ? PTXCU__TYPE(part->type) : PTXCU__FLOAT_TYPES, 16, dims,
+                       3, i ? part->shape[0] : PTXCU__ANY, i ? part->shape[1] : PTXCU__ANY,
+                       i ? part->shape[2] : PTXCU__ANY, 0);
+        ptxcu__require_same_strides(&c, which, t, "k[0]", part, 3);
+        if (c.code == PTXCU_E_NONE) b = ptxcu__get_span(t, PTXCU__ROWS);
         for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
-            a = ptxcu__memory_of(&part[j], PTXCU__ROWS);
+            a = ptxcu__get_span(&part[j], PTXCU__ROWS);
             if (!ptxk__spans_overlap(&a, &b)) continue;
             snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
@@ -4251,14 +4214,14 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     code = c.code;
     if (code == PTXCU_E_NONE) {
         memset(&made, 0, sizeof made);
-        made.k = ptxcu__in_batch(part, batch);
-        made.v = ptxcu__in_batch(part + batch, batch);
-        code = ptxcu__cache_addresses(cu, batch, part, &made);
+        made.k = ptxcu__add_batch_dim(part, batch);
+        made.v = ptxcu__add_batch_dim(part + batch, batch);
+        code = ptxcu__create_address_table(cu, batch, part, &made);
     }
     if (code == PTXCU_E_NONE)
         *cache = made;
     else
-        ptxcu__release(cu, part, bytes);
+        ptxcu__free_host(cu, part, bytes);
     return code;
 }
 
@@ -4268,8 +4231,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
-    PTXCU__READY(cu);
-    if (!cache) return ptxcu__null(cu, "ptxcu_kv_cache_create", "cache");
+    PTXCU__REQUIRE_READY(cu);
+    if (!cache) return ptxcu__fail_null(cu, "ptxcu_kv_cache_create", "cache");
     memset(&v, 0, sizeof v);
     shape[0] = batch;
     shape[1] = kv_heads;
@@ -4289,7 +4252,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t b
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     ptxcu_code code, last;
-    PTXCU__READY(cu);
+    PTXCU__REQUIRE_READY(cu);
     if (!cache) return PTXCU_E_NONE;
     code = ptxcu_tensor_free(cu, &cache->addresses);
     if (cache->owns) {
@@ -4302,59 +4265,52 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
     return code;
 }
 
-/* Both tensors of a cache, each with flags of its own, and what says where its sequences lie. */
-static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t k_flags,
-                              uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t head_dim) {
+/* Require both tensors of a cache, each with its flags, and the block table or address table. */
+static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache *cache, uint32_t k_flags,
+                                 uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t head_dim) {
     const ptxcu_tensor *k, *v;
     ptxcu__block *b;
     uint32_t i, freed, parts;
     int paged, same = 1;
     if (c->code != PTXCU_E_NONE) return;
     if (!cache) {
-        c->code = ptxcu__null(c->cu, c->name, "cache");
+        c->code = ptxcu__fail_null(c->cu, c->name, "cache");
         return;
     }
     k = &cache->k;
     v = &cache->v;
     paged = cache->blocks.owner != NULL;
-    ptxcu__want_flag(c, "cache->owns", cache->owns, 1);
-    ptxcu__want_flag(c, "cache->unused", cache->unused, 0);
-    c->k_at = c->call->tensors;
-    ptxcu__want(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
-                paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
-    ptxcu__want(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__OF(k->type & 63), 16,
-                paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
-                k->shape[0], k->shape[1], k->shape[2], head_dim);
-    for (i = 0; i < 4 && c->code == PTXCU_E_NONE; i++)
-        if (ptxcu__step(k, i) != ptxcu__step(v, i))
-            c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
-                                  "%s: cache->v has strides %s, cache->k has %s; they must be the same",
-                                  c->name, ptxcu__shape_text(4, v->stride).s,
-                                  ptxcu__shape_text(4, k->stride).s);
+    ptxcu__require_flag(c, "cache->owns", cache->owns, 1);
+    ptxcu__require_flag(c, "cache->unused", cache->unused, 0);
+    c->k_index = c->call->tensors;
+    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, PTXCU__CACHE_DIMS(paged),
+                   4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
+    ptxcu__require(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__TYPE(k->type), 16,
+                   PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], head_dim);
+    ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
     if (paged) {
-        ptxcu__want(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                    "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
+        ptxcu__require(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                       "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
         return;
     }
-    ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
-                2, 2, k->shape[0], 0, 0);
+    ptxcu__require(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__TYPE(PTX_U64), 8,
+                   "2, batch", 2, 2, k->shape[0], 0, 0);
     if (c->code != PTXCU_E_NONE) return;
-    ptxcu__lock(&c->cu->tables);
+    ptxcu__lock(&c->cu->table_mutex);
     b = &c->cu->blocks[cache->addresses.block];
-    freed = ptxcu__freed_part(c->cu, b);
+    freed = ptxcu__find_freed_part(c->cu, b);
     parts = b->parts;
-    if (parts) { /* allocated apart: the first stands for the others */
-        ptxcu_tensor first = ptxcu__in_batch(b->part, parts / 2);
+    if (parts) { /* separate sequences: cache->k and cache->v are the first one's */
+        ptxcu_tensor first = ptxcu__add_batch_dim(b->part, parts / 2);
         same = first.shape[0] == k->shape[0] && first.shape[2] == k->shape[2] && first.type == k->type
                && first.address == k->address && b->part[parts / 2].address == v->address;
-        for (i = 0; i < 4; i++) same = same && ptxcu__step(&first, i) == ptxcu__step(k, i);
+        for (i = 0; i < 4; i++) same = same && ptxcu__get_stride(&first, i) == ptxcu__get_stride(k, i);
         c->sequences = parts / 2;
         c->addresses_block = cache->addresses.block;
     }
-    ptxcu__unlock(&c->cu->tables);
+    ptxcu__unlock(&c->cu->table_mutex);
     if (freed != UINT32_MAX)
-        c->code = ptxcu__part_fail(c->cu, c->name, "cache->addresses", freed, parts);
+        c->code = ptxcu__fail_freed_part(c->cu, c->name, "cache->addresses", freed, parts);
     else if (!same)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
@@ -4362,8 +4318,8 @@ static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint
                               c->name);
 }
 
-/* How the pages of a cache are laid out: 1 if the kernels take them so; *rows: [page_size, kv_heads]. */
-static int ptxcu__pages(const ptxcu_tensor *pool, int *rows) {
+/* Whether the kernels support the page layout of a pool. *rows: 1 for [page_size, kv_heads, head_dim]. */
+static int ptxcu__has_page_layout(const ptxcu_tensor *pool, int *rows) {
     ptxcu_tensor t = *pool;
     *rows = 0;
     if (ptxcu__is_dense(&t)) return 1;
@@ -4373,27 +4329,27 @@ static int ptxcu__pages(const ptxcu_tensor *pool, int *rows) {
     return ptxcu__is_dense(&t);
 }
 
-/* Positions of a cache for each sequence, `most` at most with pages, and the layout of these. */
-static uint64_t ptxcu__cache_rows(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t most,
-                                  int *page_rows) {
+/* The positions per sequence of a cache, and its page layout. Paged caches may have at most `most`. */
+static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_cache *cache, uint32_t most,
+                                      int *page_rows) {
     uint64_t rows = cache->k.shape[2];
     *page_rows = 0;
     if (!cache->blocks.owner) return rows;
-    if (!ptxcu__pages(&cache->k, page_rows) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
+    if (!ptxcu__has_page_layout(&cache->k, page_rows) || !ptxcu__multiply(rows, cache->blocks.shape[1], &rows)
         || rows > most)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "%s: cache->k has shape %s and strides %s; pages must be dense, [kv_heads, "
                               "page_size, head_dim] or [page_size, kv_heads, head_dim], and max_pages * "
                               "page_size at most %u",
-                              c->name, ptxcu__shape_text(4, cache->k.shape).s,
-                              ptxcu__shape_text(4, cache->k.stride).s, (unsigned)most);
+                              c->name, ptxcu__format_shape(4, cache->k.shape).s,
+                              ptxcu__format_shape(4, cache->k.stride).s, (unsigned)most);
     return rows;
 }
 
 /* -- flash_decode -- */
 
-/* [batch, heads, ...] as [batch, 1, heads, ...]; with four dimensions already there, a copy. */
-static ptxcu_tensor ptxcu__with_queries(const ptxcu_tensor *t) {
+/* Insert a queries dimension of 1 into [batch, heads, ...]; a copy of other ranks. */
+static ptxcu_tensor ptxcu__add_query_dim(const ptxcu_tensor *t) {
     ptxcu_tensor four = *t;
     uint32_t i;
     if (t->rank != 3) return four;
@@ -4404,645 +4360,643 @@ static ptxcu_tensor ptxcu__with_queries(const ptxcu_tensor *t) {
     return four;
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *x,
+PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
                                                  ptxcu_call *call) {
     static const char *const dims = "batch, (queries,) heads, head_dim";
-    ptxcu__check c;
+    ptxcu__operation_check c;
     ptxcu_tensor q, out, k, v;
-    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_desc kernel;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
     uint32_t given, written;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_decode", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    ptxcu__want_flag(&c, "unused", x->unused, 0);
-    q = ptxcu__with_queries(&x->q);
-    out = ptxcu__with_queries(&x->out);
-    k = ptxcu__with_queries(&x->k);
-    v = ptxcu__with_queries(&x->v);
-    given = x->k.owner || x->v.owner; /* one without the other is a fault */
-    ptxcu__want(&c, "q", &q, PTXCU__DENSE, PTXCU__OF_KV, 16, dims, 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY,
-                PTXCU__ANY);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    q = ptxcu__add_query_dim(&desc->q);
+    out = ptxcu__add_query_dim(&desc->out);
+    k = ptxcu__add_query_dim(&desc->k);
+    v = ptxcu__add_query_dim(&desc->v);
+    given = desc->k.owner || desc->v.owner; /* then both are required */
+    ptxcu__require(&c, "q", &q, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, dims, 4, PTXCU__ANY, PTXCU__ANY,
+                   PTXCU__ANY, PTXCU__ANY);
     written = given ? PTXCU__WRITTEN : 0;
-    ptxcu__want_cache(&c, x->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
-    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE | (x->length ? PTXCU__OPTIONAL : 0),
-                PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
-    if (c.code == PTXCU_E_NONE && x->length && x->lengths.owner)
+    ptxcu__require_cache(&c, desc->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__require(&c, "lengths", &desc->lengths, PTXCU__DENSE | (desc->length ? PTXCU__OPTIONAL : 0),
+                   PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && desc->length && desc->lengths.owner)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "flash_decode: lengths is there and length is %u; give one of them",
-                             (unsigned)x->length);
-    ptxcu__want(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, dims, 4, q.shape[0],
-                q.shape[1], q.shape[2], q.shape[3]);
+                             (unsigned)desc->length);
+    ptxcu__require(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4,
+                   q.shape[0], q.shape[1], q.shape[2], q.shape[3]);
     if (given && c.code == PTXCU_E_NONE) {
-        ptxcu__want(&c, "k", &k, PTXCU__DENSE, PTXCU__OF_KV, 16, "batch, (queries,) kv_heads, head_dim", 4,
-                    q.shape[0], q.shape[1], x->cache->k.shape[1], q.shape[3]);
-        ptxcu__want(&c, "v", &v, PTXCU__DENSE, PTXCU__OF(k.type & 63), 16,
-                    "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1], x->cache->k.shape[1],
-                    q.shape[3]);
+        ptxcu__require(&c, "k", &k, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
+                       "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
+                       desc->cache->k.shape[1], q.shape[3]);
+        ptxcu__require(&c, "v", &v, PTXCU__DENSE, PTXCU__TYPE(k.type), 16,
+                       "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
+                       desc->cache->k.shape[1], q.shape[3]);
     }
-    ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
-                "batch, heads, queries", x->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2],
-                q.shape[1], 0);
-    ptxcu__want_workspace(&c, &x->workspace);
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN,
+                   PTXCU__TYPE(PTX_F32), 4, "batch, heads, queries",
+                   desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2], q.shape[1], 0);
+    ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
-        const ptxcu_kv_cache *cache = x->cache;
+        const ptxcu_kv_cache *cache = desc->cache;
         int paged = cache->blocks.owner != NULL, page_rows;
-        uint64_t rows = ptxcu__cache_rows(&c, cache, INT32_MAX, &page_rows);
-        uint64_t most = x->max_len && x->max_len < rows ? x->max_len : rows;
-        if (c.code == PTXCU_E_NONE && x->length > most)
+        uint64_t rows = ptxcu__get_cache_rows(&c, cache, INT32_MAX, &page_rows);
+        uint64_t most = desc->max_len && desc->max_len < rows ? desc->max_len : rows;
+        if (c.code == PTXCU_E_NONE && desc->length > most)
             c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_decode: length is %u, must be at most %s, %llu",
-                                 (unsigned)x->length, most < rows ? "max_len" : "max_seq",
+                                 (unsigned)desc->length, most < rows ? "max_len" : "max_seq",
                                  (unsigned long long)most);
-        desc.heads = (uint32_t)q.shape[2];
-        desc.kv_heads = (uint32_t)cache->k.shape[1];
-        desc.head_dim = (uint32_t)q.shape[3];
-        desc.kv_type = cache->k.type;
-        desc.scale = x->scale;
-        desc.q_type = q.type;
-        desc.out_type = out.type;
-        desc.queries = (uint32_t)q.shape[1];
-        desc.window = x->window;
-        desc.soft_cap = x->soft_cap;
-        desc.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
-        desc.append_type = given ? k.type : 0;
-        desc.flags = (x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
-                     | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
+        kernel.heads = (uint32_t)q.shape[2];
+        kernel.kv_heads = (uint32_t)cache->k.shape[1];
+        kernel.head_dim = (uint32_t)q.shape[3];
+        kernel.kv_type = cache->k.type;
+        kernel.scale = desc->scale;
+        kernel.q_type = q.type;
+        kernel.out_type = out.type;
+        kernel.queries = (uint32_t)q.shape[1];
+        kernel.window = desc->window;
+        kernel.soft_cap = desc->soft_cap;
+        kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
+        kernel.append_type = given ? k.type : 0;
+        kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
+                       | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
         shape.batch = (uint32_t)q.shape[0];
         shape.max_seq = (uint32_t)rows;
-        shape.max_len = x->max_len ? x->max_len : x->length ? x->length : shape.max_seq;
+        shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
-        ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &c.why));
+        ptxcu__take_refusal(&c, ptxk_flash_decode_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
         args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
-        args.lengths = x->lengths.address;
+        args.lengths = desc->lengths.address;
         args.out = out.address;
-        args.workspace = x->workspace.address;
+        args.workspace = desc->workspace.address;
         args.k = k.address;
         args.v = v.address;
         args.block_table = cache->blocks.address;
-        args.lse = x->lse.address;
-        args.head_stride = paged ? 0 : ptxcu__step(&cache->k, 1);
-        args.row_stride = paged ? 0 : ptxcu__step(&cache->k, 2);
+        args.lse = desc->lse.address;
+        args.head_stride = paged ? 0 : ptxcu__get_stride(&cache->k, 1);
+        args.row_stride = paged ? 0 : ptxcu__get_stride(&cache->k, 2);
         args.max_seq = shape.max_seq;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
-        args.length = x->length;
+        args.length = desc->length;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_flash_decode_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
 
-PTXCU__AT_ONCE(flash_decode)
+PTXCU__DEFINE_RUN(flash_decode)
 
 /* -- kv_scatter -- */
 
-PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_kv_scatter_desc desc;
+PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
+                                               ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_kv_scatter_desc kernel;
     ptxk_kv_scatter_shape shape;
     ptxk_kv_scatter_args args;
-    const ptxcu_tensor *from; /* k, or v where that is alone */
+    const ptxcu_tensor *from; /* k, or v if k is zero */
     int single;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "kv_scatter", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "kv_scatter", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    single = !x->k.owner != !x->v.owner;
-    from = x->k.owner ? &x->k : &x->v;
-    ptxcu__want(&c, x->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__OF_KV, 16,
-                "tokens, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+    single = !desc->k.owner != !desc->v.owner;
+    from = desc->k.owner ? &desc->k : &desc->v;
+    ptxcu__require(&c, desc->k.owner || !single ? "k" : "v", from, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
+                   "tokens, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
     if (!single)
-        ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(from->type & 63), 16,
-                    "tokens, kv_heads, head_dim", 3, from->shape[0], from->shape[1], from->shape[2], 0);
-    ptxcu__want_cache(&c, x->cache, x->k.owner ? PTXCU__WRITTEN : 0, x->v.owner ? PTXCU__WRITTEN : 0,
-                      PTXCU__ANY, from->shape[1], from->shape[2]);
-    ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, from->shape[0], 0, 0, 0);
-    ptxcu__want(&c, "sequences", &x->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
-                "tokens", 1, from->shape[0], 0, 0, 0);
+        ptxcu__require(&c, "v", &desc->v, PTXCU__DENSE, PTXCU__TYPE(from->type), 16,
+                       "tokens, kv_heads, head_dim", 3, from->shape[0], from->shape[1], from->shape[2], 0);
+    ptxcu__require_cache(&c, desc->cache, desc->k.owner ? PTXCU__WRITTEN : 0,
+                         desc->v.owner ? PTXCU__WRITTEN : 0, PTXCU__ANY, from->shape[1], from->shape[2]);
+    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens", 1, from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens", 1, from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
-        const ptxcu_kv_cache *cache = x->cache;
+        const ptxcu_kv_cache *cache = desc->cache;
         const ptxcu_tensor *k = &cache->k;
         int paged = cache->blocks.owner != NULL, page_rows;
         uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], last;
-        uint64_t rows = ptxcu__cache_rows(&c, cache, UINT32_MAX, &page_rows);
+        uint64_t rows = ptxcu__get_cache_rows(&c, cache, UINT32_MAX, &page_rows);
         uint64_t k_caches = paged ? k->address : cache->addresses.address;
         uint64_t v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
-        /* What the host names, the host can check; device memory the kernel checks. */
+        /* The host checks values that it knows; the kernel checks values in device memory. */
         last = from->shape[0] ? from->shape[0] - 1 : 0;
-        if (!x->positions.owner && from->shape[0] && last * x->position_step + x->position >= rows)
+        if (!desc->positions.owner && from->shape[0] && last * desc->position_step + desc->position >= rows)
             c.code = ptxcu__fail(
                 cu, PTXCU_E_ARGUMENT, "kv_scatter: position is %llu, must be below max_seq, %llu",
-                (unsigned long long)(last * x->position_step + x->position), (unsigned long long)rows);
-        if (!x->sequences.owner && from->shape[0] && last * x->sequence_step >= batch)
+                (unsigned long long)(last * desc->position_step + desc->position), (unsigned long long)rows);
+        if (!desc->sequences.owner && from->shape[0] && last * desc->sequence_step >= batch)
             c.code =
                 ptxcu__fail(cu, PTXCU_E_ARGUMENT, "kv_scatter: sequence is %llu, must be below batch, %llu",
-                            (unsigned long long)(last * x->sequence_step), (unsigned long long)batch);
-        desc.kv_heads = (uint32_t)from->shape[1];
-        desc.head_dim = (uint32_t)from->shape[2];
-        desc.source_type = from->type;
-        desc.cache_type = k->type;
-        desc.page_size = paged ? (uint32_t)k->shape[2] : 0;
-        desc.flags = (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0)
-                     | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
+                            (unsigned long long)(last * desc->sequence_step), (unsigned long long)batch);
+        kernel.kv_heads = (uint32_t)from->shape[1];
+        kernel.head_dim = (uint32_t)from->shape[2];
+        kernel.source_type = from->type;
+        kernel.cache_type = k->type;
+        kernel.page_size = paged ? (uint32_t)k->shape[2] : 0;
+        kernel.flags =
+            (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0) | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
         shape.tokens = (uint32_t)from->shape[0];
-        ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &c.why));
+        ptxcu__take_refusal(&c, ptxk_kv_scatter_plan(&kernel, &shape, &call->plan, &c.why));
         args.k = from->address;
-        args.v = single ? 0 : x->v.address;
-        args.k_caches = from == &x->k ? k_caches : v_caches;
+        args.v = single ? 0 : desc->v.address;
+        args.k_caches = from == &desc->k ? k_caches : v_caches;
         args.v_caches = single ? 0 : v_caches;
-        args.sequences = x->sequences.address;
-        args.positions = x->positions.address;
+        args.sequences = desc->sequences.address;
+        args.positions = desc->positions.address;
         args.block_table = cache->blocks.address;
-        args.head_stride = ptxcu__step(k, 1);
-        args.row_stride = ptxcu__step(k, 2);
-        args.sequence_step = x->sequence_step;
-        args.position = x->position;
-        args.position_step = x->position_step;
+        args.head_stride = ptxcu__get_stride(k, 1);
+        args.row_stride = ptxcu__get_stride(k, 2);
+        args.sequence_step = desc->sequence_step;
+        args.position = desc->position;
+        args.position_step = desc->position_step;
         args.tokens = shape.tokens;
         args.batch = (uint32_t)batch;
         args.max_seq = (uint32_t)rows;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
-        if (call->plan.launches) ptxcu__refused(&c, ptxk_kv_scatter_check(&desc, &args, &c.why));
+        if (call->plan.launches) ptxcu__take_refusal(&c, ptxk_kv_scatter_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(kv_scatter)
+PTXCU__DEFINE_RUN(kv_scatter)
 
 /* -- flash_prefill -- */
 
-PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *x,
+PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                                   ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_flash_prefill_desc desc;
+    ptxcu__operation_check c;
+    ptxk_flash_prefill_desc kernel;
     ptxk_flash_prefill_shape shape;
     ptxk_flash_prefill_args args;
-    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, lens;
+    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative;
     uint64_t batch, rows, keys, heads, kv_heads, d;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_prefill", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_prefill", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    ptxcu__want_flag(&c, "causal", x->causal, 1);
-    ptxcu__want_flag(&c, "unused", x->unused, 0);
-    lens = x->cu_q.owner || x->cu_kv.owner; /* one without the other is a fault */
-    h = lens ? 1 : 2;                       /* the dimension of heads */
-    heads = x->q.shape[h];
-    d = x->q.shape[h + 1];
-    kv_heads = x->k.shape[h];
-    rows = x->q.shape[h - 1];
-    keys = x->k.shape[h - 1];
-    batch = lens ? 0 : x->q.shape[0];
-    if (lens) {
-        ptxcu__want(&c, "cu_q", &x->cu_q, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch + 1", 1, PTXCU__ANY, 0,
-                    0, 0);
-        ptxcu__want(&c, "cu_kv", &x->cu_kv, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch + 1", 1,
-                    x->cu_q.shape[0], 0, 0, 0);
-        if (c.code == PTXCU_E_NONE && x->cu_q.shape[0] == 0)
+    ptxcu__require_flag(&c, "causal", desc->causal, 1);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    cumulative = desc->cu_q.owner || desc->cu_kv.owner; /* then both are required */
+    h = cumulative ? 1 : 2;                             /* index of the heads dimension */
+    heads = desc->q.shape[h];
+    d = desc->q.shape[h + 1];
+    kv_heads = desc->k.shape[h];
+    rows = desc->q.shape[h - 1];
+    keys = desc->k.shape[h - 1];
+    batch = cumulative ? 0 : desc->q.shape[0];
+    if (cumulative) {
+        ptxcu__require(&c, "cu_q", &desc->cu_q, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "batch + 1", 1,
+                       PTXCU__ANY, 0, 0, 0);
+        ptxcu__require(&c, "cu_kv", &desc->cu_kv, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "batch + 1", 1,
+                       desc->cu_q.shape[0], 0, 0, 0);
+        if (c.code == PTXCU_E_NONE && desc->cu_q.shape[0] == 0)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: cu_q has shape [0], must be [batch + 1]");
-        batch = x->cu_q.shape[0] - 1;
-        ptxcu__want(&c, "q", &x->q, same, PTXCU__OF_KV, 16, "rows, heads, head_dim", 3, PTXCU__ANY,
-                    PTXCU__ANY, PTXCU__ANY, 0);
-        ptxcu__want(&c, "k", &x->k, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16, "keys, kv_heads, head_dim", 3,
-                    PTXCU__ANY, PTXCU__ANY, d, 0);
-        ptxcu__want(&c, "v", &x->v, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16, "keys, kv_heads, head_dim", 3,
-                    keys, kv_heads, d, 0);
-        ptxcu__want(&c, "out", &x->out, same | PTXCU__WRITTEN, PTXCU__OF_KV, 16, "rows, heads, head_dim", 3,
-                    rows, heads, d, 0);
-        ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
-                    "heads, rows", 2, heads, rows, 0, 0);
+        batch = desc->cu_q.shape[0] - 1;
+        ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "rows, heads, head_dim", 3,
+                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                       "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
+        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                       "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+                       "rows, heads, head_dim", 3, rows, heads, d, 0);
+        ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
+                       PTXCU__TYPE(PTX_F32), 4, "heads, rows", 2, heads, rows, 0, 0);
     } else {
-        ptxcu__want(&c, "q", &x->q, same, PTXCU__OF_KV, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY,
-                    PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
-        ptxcu__want(&c, "k", &x->k, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16,
-                    "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
-        ptxcu__want(&c, "v", &x->v, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16,
-                    "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
-        ptxcu__want(&c, "out", &x->out, same | PTXCU__WRITTEN, PTXCU__OF_KV, 16,
-                    "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
-        ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
-                    "batch, heads, q_len", 3, batch, heads, rows, 0);
+        ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "batch, q_len, heads, head_dim", 4,
+                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                       "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
+        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                       "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+                       "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
+        ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
+                       PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
     if (c.code == PTXCU_E_NONE) {
-        desc.heads = (uint32_t)heads;
-        desc.kv_heads = (uint32_t)kv_heads;
-        desc.head_dim = (uint32_t)d;
-        desc.type = x->q.type;
-        desc.out_type = x->out.type;
-        desc.flags =
-            (x->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0) | (x->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
-        desc.window = x->window;
-        desc.precision = x->precision;
-        desc.scale = x->scale;
-        desc.soft_cap = x->soft_cap;
+        kernel.heads = (uint32_t)heads;
+        kernel.kv_heads = (uint32_t)kv_heads;
+        kernel.head_dim = (uint32_t)d;
+        kernel.type = desc->q.type;
+        kernel.out_type = desc->out.type;
+        kernel.flags = (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
+                       | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+        kernel.window = desc->window;
+        kernel.precision = desc->precision;
+        kernel.scale = desc->scale;
+        kernel.soft_cap = desc->soft_cap;
         shape.batch = (uint32_t)batch;
-        shape.q_len = lens && x->q_len && x->q_len < rows ? x->q_len : (uint32_t)rows;
-        shape.kv_len = lens && x->kv_len && x->kv_len < keys ? x->kv_len : (uint32_t)keys;
-        shape.q_total = lens ? (uint32_t)rows : 0;
-        shape.kv_total = lens ? (uint32_t)keys : 0;
-        ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &c.why));
-        args.q = x->q.address;
-        args.k = x->k.address;
-        args.v = x->v.address;
-        args.out = x->out.address;
-        args.lse = x->lse.address;
-        args.cu_q = x->cu_q.address;
-        args.cu_kv = x->cu_kv.address;
-        args.q_batch_stride = lens ? 0 : ptxcu__step(&x->q, 0);
-        args.q_row_stride = ptxcu__step(&x->q, h - 1);
-        args.q_head_stride = ptxcu__step(&x->q, h);
-        args.k_batch_stride = lens ? 0 : ptxcu__step(&x->k, 0);
-        args.k_row_stride = ptxcu__step(&x->k, h - 1);
-        args.k_head_stride = ptxcu__step(&x->k, h);
-        args.v_batch_stride = lens ? 0 : ptxcu__step(&x->v, 0);
-        args.v_row_stride = ptxcu__step(&x->v, h - 1);
-        args.v_head_stride = ptxcu__step(&x->v, h);
-        args.out_batch_stride = lens ? 0 : ptxcu__step(&x->out, 0);
-        args.out_row_stride = ptxcu__step(&x->out, h - 1);
-        args.out_head_stride = ptxcu__step(&x->out, h);
-        args.lse_batch_stride = lens ? 0 : ptxcu__step(&x->lse, 0);
-        args.lse_head_stride = ptxcu__step(&x->lse, h - 1);
+        shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
+        shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
+        shape.q_total = cumulative ? (uint32_t)rows : 0;
+        shape.kv_total = cumulative ? (uint32_t)keys : 0;
+        ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
+        args.q = desc->q.address;
+        args.k = desc->k.address;
+        args.v = desc->v.address;
+        args.out = desc->out.address;
+        args.lse = desc->lse.address;
+        args.cu_q = desc->cu_q.address;
+        args.cu_kv = desc->cu_kv.address;
+        args.q_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->q, 0);
+        args.q_row_stride = ptxcu__get_stride(&desc->q, h - 1);
+        args.q_head_stride = ptxcu__get_stride(&desc->q, h);
+        args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
+        args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
+        args.k_head_stride = ptxcu__get_stride(&desc->k, h);
+        args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
+        args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
+        args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        args.out_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->out, 0);
+        args.out_row_stride = ptxcu__get_stride(&desc->out, h - 1);
+        args.out_head_stride = ptxcu__get_stride(&desc->out, h);
+        args.lse_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->lse, 0);
+        args.lse_head_stride = ptxcu__get_stride(&desc->lse, h - 1);
         args.batch = shape.batch;
         args.q_len = shape.q_len;
         args.kv_len = shape.kv_len;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_flash_prefill_check(&desc, &args, &c.why));
+            ptxcu__take_refusal(&c, ptxk_flash_prefill_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(flash_prefill)
+PTXCU__DEFINE_RUN(flash_prefill)
 
 /* -- gemv -- */
 
-/* What belongs to a further matrix is there with it alone, lest one be forgotten. */
-static void ptxcu__want_no_more(ptxcu__check *c, const ptxcu_gemv_desc *x, uint32_t i, uint32_t matrices) {
-    const ptxcu_gemv_matrix *m = &x->more[i - 1];
-    const char *stray = i < matrices ? (x->swiglu && matrices == 2 && m->y.owner ? "y" : NULL)
-                        : m->y.owner     ? "y"
-                        : m->bias.owner  ? "bias"
-                        : m->format      ? "format"
-                                         : NULL;
+/* Reject fields of matrix i that are set without its weights, or its y with SwiGLU. */
+static void ptxcu__reject_stray_fields(ptxcu__operation_check *c, const ptxcu_gemv_desc *desc, uint32_t i,
+                                       uint32_t matrices) {
+    const ptxcu_gemv_matrix *m = &desc->more[i - 1];
+    const char *stray = i < matrices    ? (desc->swiglu && matrices == 2 && m->y.owner ? "y" : NULL)
+                        : m->y.owner    ? "y"
+                        : m->bias.owner ? "bias"
+                        : m->format     ? "format"
+                                        : NULL;
     if (c->code == PTXCU_E_NONE && stray)
         c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "gemv: more[%u].%s is there, and must not be %s",
                               (unsigned)(i - 1), stray, i < matrices ? "with swiglu" : "without weights");
 }
 
-/* The tensors of matrix i of a gemv, 0 the first; returns its format. */
-static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, uint32_t i, uint64_t k) {
+/* Require the tensors of matrix i of a gemv, from 0; return its format. */
+static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxcu_gemv_desc *desc, uint32_t i,
+                                           uint64_t k) {
     static const char *const names[3][3] = {{"weights", "bias", "y"},
                                             {"more[0].weights", "more[0].bias", "more[0].y"},
                                             {"more[1].weights", "more[1].bias", "more[1].y"}};
-    const ptxcu_tensor *w = i ? &x->more[i - 1].weights : &x->weights;
-    const ptxcu_tensor *bias = i ? &x->more[i - 1].bias : &x->bias, *y = i ? &x->more[i - 1].y : &x->y;
-    uint32_t format = i ? x->more[i - 1].format : x->format;
-    ptxcu__want_weights(c, names[i][0], w, format, k);
-    if (x->bias.owner) /* of all matrices or of none */
-        ptxcu__want(c, names[i][1], bias, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "n", 1, w->shape[0], 0, 0, 0);
-    if (c->code == PTXCU_E_NONE && bias->owner && !x->bias.owner)
+    const ptxcu_tensor *w = i ? &desc->more[i - 1].weights : &desc->weights;
+    const ptxcu_tensor *bias = i ? &desc->more[i - 1].bias : &desc->bias,
+                       *y = i ? &desc->more[i - 1].y : &desc->y;
+    uint32_t format = i ? desc->more[i - 1].format : desc->format;
+    ptxcu__require_weights(c, names[i][0], w, format, k);
+    if (desc->bias.owner) /* for all matrices or none */
+        ptxcu__require(c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0], 0,
+                       0, 0);
+    if (c->code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is there, and bias is not", names[i][1]);
-    if (!i || !x->swiglu)
-        ptxcu__want(c, names[i][2], y, PTXCU__DENSE | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
-                    i ? PTXCU__OF(x->y.type & 63) : PTXCU__OF(PTX_F32) | PTXCU__OF(PTX_F16), 16, "columns, n",
-                    2, x->x.shape[0], w->shape[0], 0, 0);
+    if (!i || !desc->swiglu)
+        ptxcu__require(c, names[i][2], y, PTXCU__DENSE | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
+                       i ? PTXCU__TYPE(desc->y.type) : PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16), 16,
+                       "columns, n", 2, desc->x.shape[0], w->shape[0], 0, 0);
     return format;
 }
 
-PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_gemv_desc desc;
+PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_gemv_desc kernel;
     ptxk_gemv_shape shape;
     ptxk_gemv_args args;
     uint32_t i, matrices;
     uint64_t n, k;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "gemv", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemv", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    n = x->weights.shape[0];
-    k = x->x.shape[1];
-    ptxcu__want_flag(&c, "norm", x->norm, 1);
-    ptxcu__want_flag(&c, "swiglu", x->swiglu, 1);
-    ptxcu__want_flag(&c, "unused", x->unused, 0);
-    ptxcu__want_flag(&c, "more[0].unused", x->more[0].unused, 0);
-    ptxcu__want_flag(&c, "more[1].unused", x->more[1].unused, 0);
-    if (c.code == PTXCU_E_NONE && !(x->eps >= 0 && x->eps <= 3.402823466e38f))
+    n = desc->weights.shape[0];
+    k = desc->x.shape[1];
+    ptxcu__require_flag(&c, "norm", desc->norm, 1);
+    ptxcu__require_flag(&c, "swiglu", desc->swiglu, 1);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
+    ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
+    if (c.code == PTXCU_E_NONE && !(desc->eps >= 0 && desc->eps <= 3.402823466e38f))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemv: eps is %g, must be finite and at least 0",
-                             (double)x->eps);
-    ptxcu__want(&c, "x", &x->x, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "columns, k", 2, PTXCU__ANY, PTXCU__ANY,
-                0, 0);
-    matrices = x->more[1].weights.owner ? 3 : x->more[0].weights.owner || x->swiglu ? 2 : 1;
-    for (i = 1; i < 3; i++) ptxcu__want_no_more(&c, x, i, matrices);
-    desc.format = ptxcu__gemv_matrix(&c, x, 0, k);
-    if (matrices > 1) desc.second = ptxcu__gemv_matrix(&c, x, 1, k);
-    if (matrices > 2) desc.third = ptxcu__gemv_matrix(&c, x, 2, k);
-    ptxcu__want(&c, "gamma", &x->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "k", 1, k, 0,
-                0, 0);
-    ptxcu__want(&c, "residual", &x->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                PTXCU__OF(x->y.type & 63), 16, "columns, n", 2, x->x.shape[0], n, 0, 0);
-    ptxcu__want_workspace(&c, &x->workspace);
+                             (double)desc->eps);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "columns, k", 2, PTXCU__ANY,
+                   PTXCU__ANY, 0, 0);
+    matrices = desc->more[1].weights.owner ? 3 : desc->more[0].weights.owner || desc->swiglu ? 2 : 1;
+    for (i = 1; i < 3; i++) ptxcu__reject_stray_fields(&c, desc, i, matrices);
+    kernel.format = ptxcu__require_gemv_matrix(&c, desc, 0, k);
+    if (matrices > 1) kernel.second = ptxcu__require_gemv_matrix(&c, desc, 1, k);
+    if (matrices > 2) kernel.third = ptxcu__require_gemv_matrix(&c, desc, 2, k);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
+                   1, k, 0, 0, 0);
+    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
+                   PTXCU__TYPE(desc->y.type), 16, "columns, n", 2, desc->x.shape[0], n, 0, 0);
+    ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
-        desc.columns = (uint32_t)x->x.shape[0];
-        desc.precision = x->precision;
-        desc.output_type = x->y.type;
-        desc.flags = (x->norm ? (uint32_t)PTXK_GEMV_NORM : 0)
-                     | (x->gamma.owner ? (uint32_t)PTXK_GEMV_GAMMA : 0)
-                     | (x->residual.owner ? (uint32_t)PTXK_GEMV_RESIDUAL : 0)
-                     | (x->bias.owner ? (uint32_t)PTXK_GEMV_BIAS : 0)
-                     | (x->swiglu ? (uint32_t)PTXK_GEMV_SWIGLU : 0);
+        kernel.columns = (uint32_t)desc->x.shape[0];
+        kernel.precision = desc->precision;
+        kernel.output_type = desc->y.type;
+        kernel.flags = (desc->norm ? (uint32_t)PTXK_GEMV_NORM : 0)
+                       | (desc->gamma.owner ? (uint32_t)PTXK_GEMV_GAMMA : 0)
+                       | (desc->residual.owner ? (uint32_t)PTXK_GEMV_RESIDUAL : 0)
+                       | (desc->bias.owner ? (uint32_t)PTXK_GEMV_BIAS : 0)
+                       | (desc->swiglu ? (uint32_t)PTXK_GEMV_SWIGLU : 0);
         shape.n = (uint32_t)n;
         shape.k = (uint32_t)k;
         shape.sm_count = cu->info.sm_count;
-        shape.second_n = (uint32_t)x->more[0].weights.shape[0];
-        shape.third_n = (uint32_t)x->more[1].weights.shape[0];
-        ptxcu__refused(&c, ptxk_gemv_plan(&desc, &shape, &call->plan, &c.why));
-        args.weights = x->weights.address;
-        args.x = x->x.address;
-        args.gamma = x->gamma.address;
-        args.residual = x->residual.address;
-        args.y = x->y.address;
-        args.workspace = x->workspace.address;
-        args.bias = x->bias.address;
+        shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
+        shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
+        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        args.weights = desc->weights.address;
+        args.x = desc->x.address;
+        args.gamma = desc->gamma.address;
+        args.residual = desc->residual.address;
+        args.y = desc->y.address;
+        args.workspace = desc->workspace.address;
+        args.bias = desc->bias.address;
         args.n = shape.n;
         args.k = shape.k;
-        args.eps = x->eps;
+        args.eps = desc->eps;
         for (i = 1; i < matrices; i++) {
-            args.more[i - 1].weights = x->more[i - 1].weights.address;
-            args.more[i - 1].bias = x->more[i - 1].bias.address;
-            args.more[i - 1].y = x->more[i - 1].y.address;
-            args.more[i - 1].n = (uint32_t)x->more[i - 1].weights.shape[0];
+            args.more[i - 1].weights = desc->more[i - 1].weights.address;
+            args.more[i - 1].bias = desc->more[i - 1].bias.address;
+            args.more[i - 1].y = desc->more[i - 1].y.address;
+            args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &c.why));
-        if (c.code == PTXCU_E_NONE && x->swiglu && shape.second_n != shape.n)
+            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+        if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
 
-PTXCU__AT_ONCE(gemv)
+PTXCU__DEFINE_RUN(gemv)
 
 /* -- norm -- */
 
-PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_norm_desc desc;
+PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_norm_desc kernel;
     ptxk_norm_shape shape;
     ptxk_norm_args args;
-    uint32_t added;
+    uint32_t has_residual;
     uint64_t rows, n;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "norm", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "norm", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    rows = x->x.shape[0];
-    n = x->x.shape[1];
-    added = x->residual.owner != NULL;
-    ptxcu__want(&c, "x", &x->x, PTXCU__DENSE | (added ? PTXCU__WRITTEN : PTXCU__SAME), PTXCU__OF_KV, 16,
-                "rows, n", 2, PTXCU__ANY, PTXCU__ANY, 0, 0);
-    ptxcu__want(&c, "residual", &x->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
-                PTXCU__OF(x->x.type & 63), 16, "rows, n", 2, rows, n, 0, 0);
-    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__OF_KV, 16, "rows, n", 2,
-                rows, n, 0, 0);
-    ptxcu__want(&c, "gamma", &x->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF_KV, 16, "n", 1, n, 0, 0, 0);
-    ptxcu__want(&c, "beta", &x->beta, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(x->gamma.type & 63), 16, "n",
-                1, n, 0, 0, 0);
+    rows = desc->x.shape[0];
+    n = desc->x.shape[1];
+    has_residual = desc->residual.owner != NULL;
+    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | (has_residual ? PTXCU__WRITTEN : PTXCU__SAME),
+                   PTXCU__FLOAT_TYPES, 16, "rows, n", 2, PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
+                   PTXCU__TYPE(desc->x.type), 16, "rows, n", 2, rows, n, 0, 0);
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
+                   "rows, n", 2, rows, n, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "n", 1,
+                   n, 0, 0, 0);
+    ptxcu__require(&c, "beta", &desc->beta, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(desc->gamma.type), 16,
+                   "n", 1, n, 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
-        desc.n = (uint32_t)n;
-        desc.kind = x->kind;
-        desc.x_type = x->x.type;
-        desc.y_type = x->y.type;
-        desc.weight_type = x->gamma.owner ? x->gamma.type : (uint32_t)PTX_F32;
-        desc.flags = (added ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
-                     | (x->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
-                     | (x->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
+        kernel.n = (uint32_t)n;
+        kernel.kind = desc->kind;
+        kernel.x_type = desc->x.type;
+        kernel.y_type = desc->y.type;
+        kernel.weight_type = desc->gamma.owner ? desc->gamma.type : (uint32_t)PTX_F32;
+        kernel.flags = (has_residual ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
+                       | (desc->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
+                       | (desc->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
         shape.rows = (uint32_t)rows;
-        ptxcu__refused(&c, ptxk_norm_plan(&desc, &shape, &call->plan, &c.why));
-        args.x = x->x.address;
-        args.residual = x->residual.address;
-        args.y = x->y.address;
-        args.gamma = x->gamma.address;
-        args.beta = x->beta.address;
+        ptxcu__take_refusal(&c, ptxk_norm_plan(&kernel, &shape, &call->plan, &c.why));
+        args.x = desc->x.address;
+        args.residual = desc->residual.address;
+        args.y = desc->y.address;
+        args.gamma = desc->gamma.address;
+        args.beta = desc->beta.address;
         args.rows = shape.rows;
-        args.eps = x->eps;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_norm_check(&desc, &args, &c.why));
+        args.eps = desc->eps;
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_norm_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(norm)
+PTXCU__DEFINE_RUN(norm)
 
 /* -- softmax -- */
 
-PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_softmax_desc desc;
+PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_softmax_desc kernel;
     ptxk_softmax_shape shape;
     ptxk_softmax_args args;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "softmax", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "softmax", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    ptxcu__want_flag(&c, "unused", x->unused, 0);
-    ptxcu__want(&c, "x", &x->x, PTXCU__DENSE | PTXCU__SAME, PTXCU__OF_KV, 16, "rows, n", 2, PTXCU__ANY,
-                PTXCU__ANY, 0, 0);
-    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__OF_KV, 16, "rows, n", 2,
-                x->x.shape[0], x->x.shape[1], 0, 0);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
+                   PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 16,
+                   "rows, n", 2, desc->x.shape[0], desc->x.shape[1], 0, 0);
     if (c.code == PTXCU_E_NONE) {
-        desc.n = (uint32_t)x->x.shape[1];
-        desc.x_type = x->x.type;
-        desc.y_type = x->y.type;
-        desc.scale = x->scale;
-        shape.rows = (uint32_t)x->x.shape[0];
-        ptxcu__refused(&c, ptxk_softmax_plan(&desc, &shape, &call->plan, &c.why));
-        args.x = x->x.address;
-        args.y = x->y.address;
+        kernel.n = (uint32_t)desc->x.shape[1];
+        kernel.x_type = desc->x.type;
+        kernel.y_type = desc->y.type;
+        kernel.scale = desc->scale;
+        shape.rows = (uint32_t)desc->x.shape[0];
+        ptxcu__take_refusal(&c, ptxk_softmax_plan(&kernel, &shape, &call->plan, &c.why));
+        args.x = desc->x.address;
+        args.y = desc->y.address;
         args.rows = shape.rows;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_softmax_check(&desc, &args, &c.why));
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_softmax_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(softmax)
+PTXCU__DEFINE_RUN(softmax)
 
 /* -- activation -- */
 
-PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_activation_desc desc;
+PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
+                                               ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_activation_desc kernel;
     ptxk_activation_shape shape;
     ptxk_activation_args args;
     uint64_t rows, n;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "activation", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "activation", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    rows = x->x.shape[0];
-    n = x->x.shape[1];
-    ptxcu__want_flag(&c, "unused", x->unused, 0);
-    ptxcu__want(&c, "x", &x->x, PTXCU__ROWS | PTXCU__SAME, PTXCU__OF_KV, 1, "rows, n", 2, PTXCU__ANY,
-                PTXCU__ANY, 0, 0);
-    ptxcu__want(&c, "up", &x->up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, PTXCU__OF(x->x.type & 63), 1,
-                "rows, n", 2, rows, n, 0, 0);
-    ptxcu__want(&c, "y", &x->y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__OF_KV, 1, "rows, n", 2,
-                rows, n, 0, 0);
+    rows = desc->x.shape[0];
+    n = desc->x.shape[1];
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1, "rows, n", 2,
+                   PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "up", &desc->up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
+                   PTXCU__TYPE(desc->x.type), 1, "rows, n", 2, rows, n, 0, 0);
+    ptxcu__require(&c, "y", &desc->y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 1,
+                   "rows, n", 2, rows, n, 0, 0);
     if (c.code == PTXCU_E_NONE) {
-        desc.kind = x->kind;
-        desc.gated = x->up.owner != NULL;
-        desc.x_type = x->x.type;
-        desc.y_type = x->y.type;
+        kernel.kind = desc->kind;
+        kernel.gated = desc->up.owner != NULL;
+        kernel.x_type = desc->x.type;
+        kernel.y_type = desc->y.type;
         shape.rows = (uint32_t)rows;
         shape.n = (uint32_t)n;
-        ptxcu__refused(&c, ptxk_activation_plan(&desc, &shape, &call->plan, &c.why));
-        args.x = x->x.address;
-        args.up = x->up.address;
-        args.y = x->y.address;
-        args.x_stride = ptxcu__step(&x->x, 0);
-        args.up_stride = x->up.owner ? ptxcu__step(&x->up, 0) : 0;
-        args.y_stride = ptxcu__step(&x->y, 0);
+        ptxcu__take_refusal(&c, ptxk_activation_plan(&kernel, &shape, &call->plan, &c.why));
+        args.x = desc->x.address;
+        args.up = desc->up.address;
+        args.y = desc->y.address;
+        args.x_stride = ptxcu__get_stride(&desc->x, 0);
+        args.up_stride = desc->up.owner ? ptxcu__get_stride(&desc->up, 0) : 0;
+        args.y_stride = ptxcu__get_stride(&desc->y, 0);
         args.rows = shape.rows;
         args.n = shape.n;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_activation_check(&desc, &args, &c.why));
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_activation_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(activation)
+PTXCU__DEFINE_RUN(activation)
 
 /* -- rope -- */
 
-PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_rope_desc desc;
+PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_rope_desc kernel;
     ptxk_rope_shape shape;
     ptxk_rope_args args;
     const ptxcu_tensor *t;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "rope", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "rope", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    t = &x->x;
-    ptxcu__want_flag(&c, "unused", x->unused, 0);
-    ptxcu__want(&c, "x", t, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF_KV, 16, "tokens, heads, head_dim", 3,
-                PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__want(&c, "positions", &x->positions, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "tokens", 1, t->shape[0],
-                0, 0, 0);
-    ptxcu__want(&c, "frequencies", &x->frequencies, PTXCU__DENSE, PTXCU__OF(PTX_F64), 8, "dims / 2", 1,
-                PTXCU__ANY, 0, 0, 0);
-    if (c.code == PTXCU_E_NONE && ptxcu__step(t, 1) && t->stride[1] != t->shape[2])
-        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
-                             ptxcu__shape_text(t->rank, t->shape).s, ptxcu__shape_text(t->rank, t->stride).s);
-    if (c.code == PTXCU_E_NONE && (!x->frequencies.shape[0] || x->frequencies.shape[0] > t->shape[2] / 2))
-        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                             "rope: frequencies has shape %s, must be [1 ... head_dim / 2]",
-                             ptxcu__shape_text(x->frequencies.rank, x->frequencies.shape).s);
+    t = &desc->x;
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require(&c, "x", t, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+                   "tokens, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+    ptxcu__require(&c, "positions", &desc->positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
+                   t->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "frequencies", &desc->frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 8, "dims / 2",
+                   1, PTXCU__ANY, 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && ptxcu__get_stride(t, 1) && t->stride[1] != t->shape[2])
+        c.code =
+            ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
+                        ptxcu__format_shape(t->rank, t->shape).s, ptxcu__format_shape(t->rank, t->stride).s);
+    if (c.code == PTXCU_E_NONE
+        && (!desc->frequencies.shape[0] || desc->frequencies.shape[0] > t->shape[2] / 2))
+        c.code =
+            ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: frequencies has shape %s, must be [1 ... head_dim / 2]",
+                        ptxcu__format_shape(desc->frequencies.rank, desc->frequencies.shape).s);
     if (c.code == PTXCU_E_NONE) {
-        desc.heads = (uint32_t)t->shape[1];
-        desc.head_dim = (uint32_t)t->shape[2];
-        desc.dims = 2 * (uint32_t)x->frequencies.shape[0];
-        desc.pairs = x->pairs;
-        desc.type = t->type;
+        kernel.heads = (uint32_t)t->shape[1];
+        kernel.head_dim = (uint32_t)t->shape[2];
+        kernel.dims = 2 * (uint32_t)desc->frequencies.shape[0];
+        kernel.pairs = desc->pairs;
+        kernel.type = t->type;
         shape.tokens = (uint32_t)t->shape[0];
-        ptxcu__refused(&c, ptxk_rope_plan(&desc, &shape, &call->plan, &c.why));
+        ptxcu__take_refusal(&c, ptxk_rope_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = t->address;
-        args.positions = x->positions.address;
-        args.frequencies = x->frequencies.address;
-        args.stride = ptxcu__step(t, 0);
+        args.positions = desc->positions.address;
+        args.frequencies = desc->frequencies.address;
+        args.stride = ptxcu__get_stride(t, 0);
         args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_rope_check(&desc, &args, &c.why));
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_rope_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(rope)
+PTXCU__DEFINE_RUN(rope)
 
 /* -- embed -- */
 
-PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_embed_desc desc;
+PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_embed_desc kernel;
     ptxk_embed_shape shape;
     ptxk_embed_args args;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "embed", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "embed", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "ids", &x->ids, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "tokens", 1, PTXCU__ANY, 0, 0, 0);
-    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, "tokens, n", 2,
-                x->ids.shape[0], PTXCU__ANY, 0, 0);
-    ptxcu__want_weights(&c, "table", &x->table, x->format, x->y.shape[1]);
+    ptxcu__require(&c, "ids", &desc->ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1, PTXCU__ANY, 0,
+                   0, 0);
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, "tokens, n", 2,
+                   desc->ids.shape[0], PTXCU__ANY, 0, 0);
+    ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1]);
     if (c.code == PTXCU_E_NONE) {
-        desc.n = (uint32_t)x->y.shape[1];
-        desc.format = x->format;
-        desc.y_type = x->y.type;
-        desc.scale = x->scale;
-        shape.tokens = (uint32_t)x->ids.shape[0];
-        ptxcu__refused(&c, ptxk_embed_plan(&desc, &shape, &call->plan, &c.why));
-        args.table = x->table.address;
-        args.ids = x->ids.address;
-        args.y = x->y.address;
-        args.rows = (uint32_t)x->table.shape[0];
+        kernel.n = (uint32_t)desc->y.shape[1];
+        kernel.format = desc->format;
+        kernel.y_type = desc->y.type;
+        kernel.scale = desc->scale;
+        shape.tokens = (uint32_t)desc->ids.shape[0];
+        ptxcu__take_refusal(&c, ptxk_embed_plan(&kernel, &shape, &call->plan, &c.why));
+        args.table = desc->table.address;
+        args.ids = desc->ids.address;
+        args.y = desc->y.address;
+        args.rows = (uint32_t)desc->table.shape[0];
         args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_embed_check(&desc, &args, &c.why));
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_embed_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(embed)
+PTXCU__DEFINE_RUN(embed)
 
 /* -- sample -- */
 
-PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x, ptxcu_call *call) {
-    ptxcu__check c;
-    ptxk_sample_desc desc;
+PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_sample_desc kernel;
     ptxk_sample_shape shape;
     ptxk_sample_args args;
-    ptxcu_code code = ptxcu__check_begin(&c, cu, "sample", x, call);
-    if (code != PTXCU_E_NONE) return code;
-    memset(&desc, 0, sizeof desc);
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "sample", desc, call));
+    memset(&kernel, 0, sizeof kernel);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "logits", &x->logits, PTXCU__DENSE, PTXCU__OF_KV, 16, "rows, n", 2, PTXCU__ANY,
-                PTXCU__ANY, 0, 0);
-    ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "rows",
-                1, x->logits.shape[0], 0, 0, 0);
-    ptxcu__want(&c, "tokens", &x->tokens, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_U32), 4, "rows", 1,
-                x->logits.shape[0], 0, 0, 0);
+    ptxcu__require(&c, "logits", &desc->logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "rows, n", 2,
+                   PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__require(&c, "positions", &desc->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
+    ptxcu__require(&c, "tokens", &desc->tokens, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__TYPE(PTX_U32), 4,
+                   "rows", 1, desc->logits.shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE) {
-        desc.type = x->logits.type;
-        desc.method = x->method;
-        shape.rows = (uint32_t)x->logits.shape[0];
-        shape.n = (uint32_t)x->logits.shape[1];
-        ptxcu__refused(&c, ptxk_sample_plan(&desc, &shape, &call->plan, &c.why));
-        args.logits = x->logits.address;
-        args.positions = x->positions.address;
-        args.tokens = x->tokens.address;
-        args.seed = x->seed;
+        kernel.type = desc->logits.type;
+        kernel.method = desc->method;
+        shape.rows = (uint32_t)desc->logits.shape[0];
+        shape.n = (uint32_t)desc->logits.shape[1];
+        ptxcu__take_refusal(&c, ptxk_sample_plan(&kernel, &shape, &call->plan, &c.why));
+        args.logits = desc->logits.address;
+        args.positions = desc->positions.address;
+        args.tokens = desc->tokens.address;
+        args.seed = desc->seed;
         args.rows = shape.rows;
         args.n = shape.n;
-        args.top_k = x->top_k;
-        args.top_p = x->top_p;
-        args.temperature = x->temperature;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_sample_check(&desc, &args, &c.why));
+        args.top_k = desc->top_k;
+        args.top_p = desc->top_p;
+        args.temperature = desc->temperature;
+        if (c.code == PTXCU_E_NONE) ptxcu__take_refusal(&c, ptxk_sample_check(&kernel, &args, &c.why));
     }
-    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
 }
 
-PTXCU__AT_ONCE(sample)
+PTXCU__DEFINE_RUN(sample)
 
-#ifdef __cplusplus
-}
-#endif
 #endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------
@@ -5057,16 +5011,12 @@ PTXCU__AT_ONCE(sample)
    following conditions: The above copyright notice and this permission notice shall be included in all copies
    or substantial portions of the Software.
    THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT
-   LIMITED TO THE
-   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-   AUTHORS OR
-   COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT,
-   TORT OR
-   OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-   SOFTWARE.
+   LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO
+   EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER
+   IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE
+   USE OR OTHER DEALINGS IN THE SOFTWARE.
 
    B - Public domain (www.unlicense.org). This is free and unencumbered software released into the public
    domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software, either in
    source code form or as a compiled binary, for any purpose, commercial or non-commercial, and by any means.
-   THE SOFTWARE IS PROVIDED "AS IS",
-   WITHOUT WARRANTY OF ANY KIND, as above. */
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, as above. */

@@ -1,5 +1,5 @@
-/* What the verifier finds out about a whole kernel: divergence, endless loops, copies under way, races,
-   pressure, and the way back from a line of text. Each rule is tripped and nearly tripped.
+/* What the verifier finds out about a whole kernel: divergence, endless loops, copies under way, pressure;
+   and the way back from a line of text. Each rule is tripped and nearly tripped.
 
      make build/tests/builder/verifier */
 #define PTXGEN_IMPLEMENTATION
@@ -108,6 +108,14 @@ static void test_divergence(void) {
              ptx_set(k, v, ptx_add(k, x, ptx_imm(1)));
     ptx_while(k, ptx_setp(k, PTX_LT, x, tid)), ptx_end(k);
     ptx_if(k, ptx_setp(k, PTX_GT, ptx_get(k, v), n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "condition at");
+    start(), v = ptx_var_new(k, zero), ptx_loop(k), x = ptx_get(k, v),
+             ptx_set(k, v, ptx_add(k, x, ptx_imm(1)));
+    ptx_while(k, ptx_setp(k, PTX_LT, x, tid)), ptx_end(k); /* a value of the round in which a thread left */
+    ptx_if(k, ptx_setp(k, PTX_GT, x, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "by the branch at");
+    start(), v = ptx_var_new(k, zero), ptx_loop(k), x = ptx_get(k, v),
+             ptx_set(k, v, ptx_add(k, x, ptx_imm(1)));
+    ptx_while(k, ptx_setp(k, PTX_LT, x, n)), ptx_end(k);
+    ptx_if(k, ptx_setp(k, PTX_GT, x, n)), barrier(), ptx_end(k), FINE;
     start(), v = ptx_var_new(k, tid), ptx_set(k, v, n),
              ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, v), ptx_imm(64)));
     barrier(), ptx_end(k), FINE; /* what it held before does not matter */

@@ -7,4 +7,4 @@ flags="-std=gnu11 -Wall -Wextra -Wno-deprecated-declarations -O2 -fPIC -I$includ
 objects="$1/cudart_per_thread.o"
 ${CC:-cc} $flags -DPER_THREAD -c tests/cudart/streamed.c -o "$1/cudart_per_thread.o" || exit 1
 ${CC:-cc} $flags -shared -pthread tests/cudart/*.c $objects -o "$1/libcudart.so.13" \
-    -Wl,-soname,libcudart.so.13 -Wl,--default-symver -L"$1" -l:libptxsim.so -Wl,-rpath,'$ORIGIN'
+    -Wl,-soname,libcudart.so.13 -Wl,--default-symver -L"$1" -l:libptxsim.so -Wl,-rpath,'$ORIGIN' -Wl,-z,defs

@@ -11,7 +11,10 @@ static int wrong;
 #define FINE(call) is((call), cudaSuccess, __LINE__, #call)
 #define GIVES(error, call) is((call), (error), __LINE__, #call)
 static void is(cudaError_t got, cudaError_t want, int line, const char *call) {
-    if (got != want) printf("WRONG line %d: %s: %s, not %s\n", line, call, cudaGetErrorName(got), cudaGetErrorName(want)), wrong++;
+    if (got != want) {
+        printf("WRONG line %d: %s: %s, not %s\n", line, call, cudaGetErrorName(got), cudaGetErrorName(want));
+        wrong++;
+    }
     if (got) cudaGetLastError();
 }
 
@@ -56,23 +59,22 @@ static void devices() {
     unsigned flags = 99;
     char id[20];
     cudaDeviceProp p;
-    struct { int field; cudaDeviceAttr attribute; } pairs[] = {
-        {0, cudaDevAttrMaxGridDimX}, {0, cudaDevAttrMaxBlockDimZ}, {0, cudaDevAttrCooperativeLaunch},
-        {0, cudaDevAttrConcurrentKernels}, {0, cudaDevAttrCanMapHostMemory}, {0, cudaDevAttrAsyncEngineCount},
-        {0, cudaDevAttrManagedMemory}, {0, cudaDevAttrUnifiedAddressing}, {0, cudaDevAttrMaxRegistersPerMultiprocessor},
-        {0, cudaDevAttrMemoryPoolsSupported}, {0, cudaDevAttrStreamPrioritiesSupported},
-        {0, cudaDevAttrGlobalMemoryBusWidth}, {0, cudaDevAttrMaxPitch}, {0, cudaDevAttrMaxTexture2DWidth},
-        {0, cudaDevAttrMaxBlocksPerMultiprocessor}, {0, cudaDevAttrClusterLaunch}, {0, cudaDevAttrHostRegisterSupported},
-        {0, cudaDevAttrReservedSharedMemoryPerBlock}};
+    const cudaDeviceAttr attributes[] = {
+        cudaDevAttrMaxGridDimX, cudaDevAttrMaxBlockDimZ, cudaDevAttrCooperativeLaunch, cudaDevAttrConcurrentKernels,
+        cudaDevAttrCanMapHostMemory, cudaDevAttrAsyncEngineCount, cudaDevAttrManagedMemory,
+        cudaDevAttrUnifiedAddressing, cudaDevAttrMaxRegistersPerMultiprocessor, cudaDevAttrMemoryPoolsSupported,
+        cudaDevAttrStreamPrioritiesSupported, cudaDevAttrGlobalMemoryBusWidth, cudaDevAttrMaxPitch,
+        cudaDevAttrMaxTexture2DWidth, cudaDevAttrMaxBlocksPerMultiprocessor, cudaDevAttrClusterLaunch,
+        cudaDevAttrHostRegisterSupported, cudaDevAttrReservedSharedMemoryPerBlock};
     FINE(cudaGetDeviceCount(&count));
     FINE(cudaGetDeviceProperties(&p, 0));
-    int fields[] = {p.maxGridSize[0], p.maxThreadsDim[2], p.cooperativeLaunch, p.concurrentKernels, p.canMapHostMemory,
-                    p.asyncEngineCount, p.managedMemory, p.unifiedAddressing, p.regsPerMultiprocessor,
-                    p.memoryPoolsSupported, p.streamPrioritiesSupported, p.memoryBusWidth, (int)p.memPitch,
-                    p.maxTexture2D[0], p.maxBlocksPerMultiProcessor, p.clusterLaunch, p.hostRegisterSupported,
-                    (int)p.reservedSharedMemPerBlock};
+    const int fields[] = {
+        p.maxGridSize[0], p.maxThreadsDim[2], p.cooperativeLaunch, p.concurrentKernels, p.canMapHostMemory,
+        p.asyncEngineCount, p.managedMemory, p.unifiedAddressing, p.regsPerMultiprocessor, p.memoryPoolsSupported,
+        p.streamPrioritiesSupported, p.memoryBusWidth, (int)p.memPitch, p.maxTexture2D[0],
+        p.maxBlocksPerMultiProcessor, p.clusterLaunch, p.hostRegisterSupported, (int)p.reservedSharedMemPerBlock};
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
-        FINE(cudaDeviceGetAttribute(&v, pairs[k].attribute, 0));
+        FINE(cudaDeviceGetAttribute(&v, attributes[k], 0));
         CHECK(fields[k] == v && v != 0);
     }
     CHECK(count == 1 && p.warpSize == 32 && p.totalConstMem == 65536 && p.uuid.bytes[0]);
@@ -280,7 +282,8 @@ static void launches(int *d, cudaStream_t s) {
     FINE(cudaLaunchCooperativeKernel((void *)whole_grid, dim3(4), dim3(64), one, 0, 0));
     FINE(cudaMemcpy(result, d, 8, cudaMemcpyDeviceToHost));
     CHECK(result[0] == 256 && result[1] == 256);
-    GIVES(cudaErrorCooperativeLaunchTooLarge, cudaLaunchCooperativeKernel((void *)whole_grid, dim3(1 << 20), dim3(64), one, 0, 0));
+    GIVES(cudaErrorCooperativeLaunchTooLarge,
+          cudaLaunchCooperativeKernel((void *)whole_grid, dim3(1 << 20), dim3(64), one, 0, 0));
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = 4, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;

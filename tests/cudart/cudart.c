@@ -10,7 +10,7 @@
  * streamed.c: functions that take a stream. memory.c, device.c, graphs.c; refused.c: what is not offered. */
 #include "cudart.h"
 
-/* --- what a program registers before main ------------------------------------------------------ */
+/* --- what a program registers before main ---------------------------------------------------- */
 
 typedef struct loaded {                /* an image, in one context */
     struct loaded *next;
@@ -91,7 +91,7 @@ cudaError_t __cudaRegisterUnifiedTable(void **handle, void *table) {
     return cudaSuccess;
 }
 
-/* --- the primary context, modules --------------------------------------------------------------- */
+/* --- the primary context, modules ------------------------------------------------------------ */
 
 static CUcontext primary;
 
@@ -230,7 +230,7 @@ char __cudaInitModule(void **handle) {
     return 1;
 }
 
-/* --- launches ------------------------------------------------------------------------------------ */
+/* --- launches -------------------------------------------------------------------------------- */
 
 static __thread struct {
     dim3 grid, block;
@@ -280,7 +280,7 @@ void runtime_launch_config(const cudaLaunchConfig_t *c, CUlaunchConfig *out) {
                             c->numAttrs};
 }
 
-/* --- kernels ------------------------------------------------------------------------------------- */
+/* --- kernels --------------------------------------------------------------------------------- */
 
 #define FUNCTION(call)                                                                                       \
     do {                                                                                                     \
@@ -357,7 +357,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *out, const void *host, const cud
     FUNCTION(cuOccupancyMaxActiveClusters(out, f, &d));
 }
 
-/* --- libraries that a program loads itself -------------------------------------------------------- */
+/* --- libraries that a program loads itself --------------------------------------------------- */
 
 #define L(library) ((CUlibrary)(library))
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *out, const void *code, enum cudaJitOption *jit, void **jit_values,

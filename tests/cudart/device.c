@@ -2,7 +2,7 @@
 #include "cudart.h"
 #include <cudaProfiler.h>
 
-/* --- the device ------------------------------------------------------------------------------------------- */
+/* --- the device ------------------------------------------------------------------------------ */
 
 static CUresult only_device(int device) { return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS; }
 
@@ -83,7 +83,9 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     (void)peer;
     CALL(flags ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE);
 }
-cudaError_t cudaDeviceDisablePeerAccess(int peer) { CALL(peer ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED); }
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    CALL(peer ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+}
 
 static int attribute(CUdevice_attribute a) {
     int v = 0;
@@ -174,7 +176,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     return cudaSuccess;
 }
 
-/* --- streams and events that are made and destroyed ---------------------------------------------------------- */
+/* --- streams and events that are made and destroyed ------------------------------------------ */
 
 cudaError_t cudaStreamCreate(cudaStream_t *s) { CALL(cuStreamCreate(s, 0)); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) { CALL(cuStreamCreate(s, flags)); }
@@ -194,7 +196,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t e) { CALL(cuEventDestroy(e)); }
 
-/* --- errors --------------------------------------------------------------------------------------------------- */
+/* --- errors ---------------------------------------------------------------------------------- */
 
 #define ERRORS(X) \
     X(InvalidValue) X(MemoryAllocation) X(InitializationError) X(CudartUnloading) X(ProfilerDisabled) \

@@ -2,7 +2,7 @@
  * copies are named. */
 #include "cudart.h"
 
-/* --- parameters of nodes: the runtime's and the driver's ----------------------------------------------- */
+/* --- parameters of nodes: the runtime's and the driver's ------------------------------------- */
 
 static CUresult kernel_params(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_PARAMS *out) {
     CUfunction f;
@@ -62,7 +62,7 @@ static CUresult host_params(const struct cudaHostNodeParams *p, CUDA_HOST_NODE_P
     return CUDA_SUCCESS;
 }
 
-/* --- nodes of each kind ---------------------------------------------------------------------------------- */
+/* --- nodes of each kind ---------------------------------------------------------------------- */
 
 #define ADD cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t count
 #define AT out, graph, deps, count
@@ -234,7 +234,7 @@ cudaError_t cudaGraphAddEventWaitNode(ADD, cudaEvent_t e) { CALL(cuGraphAddEvent
 EVENT_NODE(Record)
 EVENT_NODE(Wait)
 
-/* --- memory that a graph allocates ---------------------------------------------------------------------------- */
+/* --- memory that a graph allocates ----------------------------------------------------------- */
 
 _Static_assert(sizeof(struct cudaMemAllocNodeParams) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS), "one struct");
 
@@ -256,7 +256,7 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
     CALL(cuDeviceSetGraphMemAttribute(device, (CUgraphMem_attribute)attribute, v));
 }
 
-/* --- nodes of any kind ------------------------------------------------------------------------------------------ */
+/* --- nodes of any kind ----------------------------------------------------------------------- */
 
 /* The kinds that name no kernel and no copy have one struct with two names. */
 static CUresult any_params(const struct cudaGraphNodeParams *p, CUgraphNodeParams *d) {
@@ -317,7 +317,7 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, 
     CALL(cuGraphNodeGetEnabled(exec, node, enabled));
 }
 
-/* --- graphs -------------------------------------------------------------------------------------------------------- */
+/* --- graphs ---------------------------------------------------------------------------------- */
 
 #define EDGES(e) ((CUgraphEdgeData *)(void *)(e))
 #define CONST_EDGES(e) ((const CUgraphEdgeData *)(const void *)(e))
@@ -372,7 +372,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     CALL(cuGraphExecUpdate(exec, graph, (CUgraphExecUpdateResultInfo *)(void *)info));
 }
 
-/* --- objects that live as long as graphs need them -------------------------------------------------------------------- */
+/* --- objects that live as long as graphs need them ------------------------------------------- */
 
 #define OBJECT(o) ((CUuserObject)(o))
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *out, void *p, cudaHostFn_t destroy, unsigned references,

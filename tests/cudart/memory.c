@@ -1,7 +1,7 @@
 /* memory.c - memory of all kinds, pools, what a pointer is. */
 #include "cudart.h"
 
-/* --- allocating -------------------------------------------------------------------------------------- */
+/* --- allocating ------------------------------------------------------------------------------ */
 
 cudaError_t cudaMalloc(void **p, size_t n) {
     CUdeviceptr d = 0;
@@ -53,7 +53,7 @@ cudaError_t cudaHostGetDevicePointer(void **out, void *p, unsigned flags) {
 cudaError_t cudaHostGetFlags(unsigned *out, void *p) { CALL(cuMemHostGetFlags(out, p)); }
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all) { CALL(cuMemGetInfo(left, all)); }
 
-/* --- copies in any shape -------------------------------------------------------------------------------- */
+/* --- copies in any shape --------------------------------------------------------------------- */
 
 /* The types of memory that a kind of copy names; an unknown kind has none. */
 static bool types_of(enum cudaMemcpyKind kind, CUmemorytype *to, CUmemorytype *from) {
@@ -94,7 +94,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
                                   : CUDA_SUCCESS);
 }
 
-/* --- managed memory --------------------------------------------------------------------------------------- */
+/* --- managed memory -------------------------------------------------------------------------- */
 
 cudaError_t cudaMemAdvise(const void *p, size_t n, enum cudaMemoryAdvise advice, struct cudaMemLocation where) {
     CUmemLocation w = {.type = (CUmemLocationType)where.type, .id = where.id};
@@ -130,7 +130,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
     return cudaSuccess;
 }
 
-/* --- pools -------------------------------------------------------------------------------------------------- */
+/* --- pools ----------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct cudaMemPoolProps) == sizeof(CUmemPoolProps), "one struct, two names");
 _Static_assert(sizeof(struct cudaMemAccessDesc) == sizeof(CUmemAccessDesc), "one struct, two names");

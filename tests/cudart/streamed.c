@@ -18,7 +18,7 @@ static CUresult then_wait(CUresult code) {
 #define WAITING(call, async) (call)
 #endif
 
-/* --- launches -------------------------------------------------------------------------------------- */
+/* --- launches -------------------------------------------------------------------------------- */
 
 cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t stream) {
@@ -59,7 +59,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t call, void *argument
     CALL(cuLaunchHostFunc(S(s), call, argument));
 }
 
-/* --- copies ---------------------------------------------------------------------------------------- */
+/* --- copies ---------------------------------------------------------------------------------- */
 
 static CUresult copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, bool async, CUstream s) {
     if (!n) return CUDA_SUCCESS;
@@ -172,11 +172,12 @@ cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const
     CUresult code = runtime_ready();
     if (!code && (!to || !from || !sizes || !count || !attributes || !indices || !n || n > count || !s))
         code = CUDA_ERROR_INVALID_VALUE;
-    for (size_t k = 0; k < count && !code; k++) code = copy((void *)to[k], from[k], sizes[k], cudaMemcpyDefault, true, S(s));
+    for (size_t k = 0; k < count && !code; k++)
+        code = copy((void *)to[k], from[k], sizes[k], cudaMemcpyDefault, true, S(s));
     return runtime_keep(code);
 }
 
-/* --- setting --------------------------------------------------------------------------------------- */
+/* --- setting --------------------------------------------------------------------------------- */
 
 static CUresult set(void *p, size_t pitch, int v, size_t width, size_t height, bool async, CUstream s) {
     unsigned char byte = (unsigned char)v;
@@ -210,7 +211,7 @@ cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr p, int v, struct cudaExtent 
     CALL(set_3d(p, v, e, true, S(s)));
 }
 
-/* --- memory in stream order, managed memory ---------------------------------------------------------- */
+/* --- memory in stream order, managed memory -------------------------------------------------- */
 
 static CUresult pooled(void **p, size_t n, cudaMemPool_t pool, CUstream s) {
     CUdeviceptr d = 0;
@@ -245,7 +246,7 @@ cudaError_t cudaMemPrefetchBatchAsync(void **p, size_t *sizes, size_t count, str
     CALL(flags ? CUDA_ERROR_INVALID_VALUE : prefetch(p, sizes, count, where, indices, n, S(s)));
 }
 
-/* --- streams and events ------------------------------------------------------------------------------ */
+/* --- streams and events ---------------------------------------------------------------------- */
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s) { CALL(cuStreamSynchronize(S(s))); }
 cudaError_t cudaStreamQuery(cudaStream_t s) { CALL(cuStreamQuery(S(s))); }
@@ -276,7 +277,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned fla
     CALL(cuEventRecordWithFlags(e, S(s), flags));
 }
 
-/* --- capture, launches of graphs ------------------------------------------------------------------------ */
+/* --- capture, launches of graphs ------------------------------------------------------------- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
     CALL(cuStreamBeginCapture(S(s), (CUstreamCaptureMode)mode));
@@ -320,7 +321,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *out, cudaGraph_t gra
     return runtime_keep(code);
 }
 
-/* --- the driver's own functions -------------------------------------------------------------------------- */
+/* --- the driver's own functions -------------------------------------------------------------- */
 
 #ifdef PER_THREAD
 enum { STREAM_FLAG = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM };

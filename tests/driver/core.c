@@ -428,7 +428,8 @@ static void test_operands(void) {
         { "mov.b64 g0, 0x0000000000000004; rsqrt.approx.f64 g1, g0; mov.b64 {r1, r0}, g1;", 0x61700000 },
         { "mov.b64 g0, 0x4008000000000000; rsqrt.approx.f64 g1, g0; mov.b64 {r0, r1}, g1; add.u32 r0, r0, 1; "
           "shr.u32 r0, r0, 2;", 0x11640cc7 },
-        { "mov.b64 g0, 0x800fffffffffffff; rsqrt.approx.f64 g1, g0; testp.notanumber.f64 p0, g1; selp.b32 r0, 1, 2, p0;", 1 },
+        { "mov.b64 g0, 0x800fffffffffffff; rsqrt.approx.f64 g1, g0; testp.notanumber.f64 p0, g1; "
+          "selp.b32 r0, 1, 2, p0;", 1 },
         { "mov.b64 g0, 0x800fffffffffffff; rsqrt.approx.ftz.f64 g1, g0; mov.b64 {r1, r0}, g1;", 0xfff00000 },
         { "mov.b64 g0, 0x8000000000000000; rsqrt.approx.f64 g1, g0; mov.b64 {r1, r0}, g1;", 0xfff00000 },
     };
@@ -441,8 +442,8 @@ static void test_operands(void) {
         uint32_t have[4] = { 0 };
         snprintf(text, sizeof text, "%s%s\nst.global.u32 [d0], r0; ret; }", head, cases[k].lines);
         int code = run_out(text, 1, 1, 0, have, 4);
-        CHECK(!code && have[0] == cases[k].want, "%s gives %d, r0 is 0x%x, expected 0x%x", cases[k].lines, code, have[0],
-              cases[k].want);
+        CHECK(!code && have[0] == cases[k].want, "%s gives %d, r0 is 0x%x, expected 0x%x", cases[k].lines,
+              code, have[0], cases[k].want);
     }
 }
 

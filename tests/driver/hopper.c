@@ -585,6 +585,13 @@ static void test_cluster_faults(void) {
                  "W: mbarrier.try_wait.parity.shared.b64 p1, [r30], 0;\n@!p1 bra W;\n",
                  past[k][0], past[k][1], 700, "out-of-bounds", 2, 1, cluster);
         }
+    pair("a read-only load of what a bulk store wrote",
+         "shl.b32 r2, r0, 2; add.u32 r3, r31, r2; st.shared.u32 [r3], r0;\nfence.proxy.async;\nbar.sync 0;\n"
+         "setp.eq.u32 p0, r0, 0;\n@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128;\n"
+         "@p0 cp.async.bulk.commit_group;\n@p0 cp.async.bulk.wait_group 0;\nbar.sync 0;\n"
+         "cvt.u64.u32 d3, r2; add.u64 d3, d3, d0;\nld.global.nc.u32 r4, [d3+@@]; // here\n"
+         "add.u32 r4, r4, 1; st.global.u32 [d3+4096], r4;\n",
+         "0", "256", 0, "nc-written", 1, 32, 0);
     pair("arriving twice",
          "barrier.cluster.arrive.aligned;\n@@\nbarrier.cluster.arrive.aligned; // "
          "here\nbarrier.cluster.wait.aligned;\n",

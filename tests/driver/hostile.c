@@ -195,7 +195,10 @@ static void test_many(void)
     for (size_t k = 0; k < sizeof in_body / sizeof *in_body; k++) {
         big_length = 0;
         add(HEAD ".visible .entry k() {\n", 1);
-        for (unsigned n = 0; n < (k ? 300000 : 1000000); n++) { snprintf(line, sizeof line, in_body[k], n); add(line, 1); }
+        for (unsigned n = 0; n < (k ? 300000 : 1000000); n++) {
+            snprintf(line, sizeof line, in_body[k], n);
+            add(line, 1);
+        }
         char *text = strdup(big);
         sized(k == 2 ? 218 : 0, text, "", 0, "ret; }\n", "", "");
         free(text);
@@ -210,7 +213,10 @@ static void test_memory_of_entries(void)
     handle m = NULL;
     big_length = 0;
     add(HEAD, 1);
-    for (unsigned n = 0; n < 20000; n++) { snprintf(line, sizeof line, ".visible .entry f%u() { ret; }\n", n); add(line, 1); }
+    for (unsigned n = 0; n < 20000; n++) {
+        snprintf(line, sizeof line, ".visible .entry f%u() { ret; }\n", n);
+        add(line, 1);
+    }
     size_t before = mallinfo2().uordblks;
     SAME(cuModuleLoadData_(&m, big), 0);
     size_t used = mallinfo2().uordblks - before;

@@ -110,7 +110,8 @@ static void unmap(sim_allocation *a)
 uint64_t sim_graph_memory(int attribute) { return graph_memory[attribute]; }
 
 /* 0 and 2 are trimmed, 1 and 3, the most there was, begin again. */
-void sim_graph_memory_reset(int attribute) { graph_memory[attribute] = graph_memory[attribute & 1 ? attribute - 1 : 0]; }
+void sim_graph_memory_reset(int attribute)
+{ graph_memory[attribute] = graph_memory[attribute & 1 ? attribute - 1 : 0]; }
 
 static void count_graph_memory(void)
 {

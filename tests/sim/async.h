@@ -104,6 +104,9 @@ void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_blo
 bool sim_proxy_begin(sim_block *b);
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes);
+void sim_sent_forget(void);
+void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
+                   uint64_t base, uint32_t bytes);
 void sim_bulk(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_tensor(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t mask);

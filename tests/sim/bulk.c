@@ -222,7 +222,58 @@ static void take(sim_copy *x, uint64_t to, const uint8_t *p, const uint8_t *shad
         if (bit(shadow, offset + k)) sim_shadow_set(x->valid, to + k, 1);
 }
 
+/* What bulk copies of this launch have written to global memory, for loads by the read-only path. */
+enum { MAX_SENT = 1024 };
+static struct {
+    pthread_mutex_t lock;
+    atomic_ullong launch;
+    uint32_t count;
+    struct sent_bytes { const uint8_t *from; uint64_t bytes; sim_site site; } list[MAX_SENT];
+} sent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_sent(const sim_copy *x, const uint8_t *p, uint32_t n) {
+    const sim_launch *l = x->warp->launch;
+    if (!l->races) return;
+    pthread_mutex_lock(&sent.lock);
+    if (atomic_load(&sent.launch) != l->launch_serial) {
+        sent.count = 0;
+        atomic_store(&sent.launch, l->launch_serial);
+    }
+    struct sent_bytes *last = sent.count ? &sent.list[sent.count - 1] : NULL;
+    if (last && last->site.ins == x->ins && last->from + last->bytes == p) last->bytes += n;
+    else if (sent.count < MAX_SENT)
+        sent.list[sent.count++] = (struct sent_bytes){
+            p, n, {x->ins, sim_block_index(x->warp->block), x->warp->index * SIM_LANES + x->lane}};
+    pthread_mutex_unlock(&sent.lock);
+}
+
+void sim_sent_forget(void) { atomic_store(&sent.launch, 0); }
+
+/* A load by the read-only path: each lane of m reads `bytes` bytes at its address; `base` lies at `host`. */
+void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
+                   uint64_t base, uint32_t bytes) {
+    if (atomic_load(&sent.launch) != w->launch->launch_serial) return;
+    sim_site writer = {NULL, 0, 0};
+    uint32_t lane = 0;
+    pthread_mutex_lock(&sent.lock);
+    SIM_EACH_LANE(l, m)
+        for (uint32_t n = 0; n < sent.count && !writer.ins; n++)
+            if (overlaps(sent.list[n].from, sent.list[n].bytes, host + (at[l] - base), bytes)) {
+                writer = sent.list[n].site;
+                lane = l;
+            }
+    pthread_mutex_unlock(&sent.lock);
+    if (!writer.ins) return;
+    sim_site here = {i, sim_block_index(w->block), w->index * SIM_LANES + lane};
+    char site[420], text[600];
+    sim_site_text(w->launch, &writer, site, sizeof site);
+    snprintf(text, sizeof text, "read with .nc at global address 0x%llx, which this kernel has written %s",
+             (unsigned long long)at[lane], site);
+    sim_report_pair(w->launch, "nc-written", &here, &writer, text);
+}
+
 static void give(const sim_copy *x, uint64_t from, uint8_t *p, uint8_t *shadow, uint64_t offset, uint32_t n) {
+    if (!x->to) note_sent(x, p, n);
     if (x->how.type) {
         uint32_t size = sim_types[x->how.type].bytes;
         for (uint32_t k = 0; k < n; k += size) {

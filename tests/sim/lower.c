@@ -692,7 +692,8 @@ void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
 
 static uint32_t move_source(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t)
 {
-    bool address = o->kind == O_SYMBOL && (o->symbol->kind == SYM_VAR || o->symbol->kind == SYM_FUNC || o->symbol->alias);
+    const sim_symbol *y = o->kind == O_SYMBOL ? o->symbol : NULL;
+    bool address = y && (y->kind == SYM_VAR || y->kind == SYM_FUNC || y->alias);
     return address ? sim_address_value(lw, o, index, t) : sim_source_of(lw, o, index, t, 0);
 }
 

@@ -257,6 +257,8 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     if (has(s, M_mmio)) {
         only_global(lw, s, space, M_mmio);
         if (!has(s, M_sys)) refuse(lw, "mmio", "cta, .cluster or .gpu");
+        if (!has(s, M_relaxed) && !has(s, M_async))
+            sim_wrong(lw, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", lw->full);
     }
     static const uint16_t strong[] = { M_volatile, M_relaxed, M_acquire, M_release };
     for (size_t k = 0; k < sizeof strong / sizeof *strong; k++)

@@ -473,6 +473,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
     bool early = on_its_way(w, i, m, at, r, bytes, false);
     if (r->owner && SIM_UNLIKELY(r->owner->mbarrier_count)) sim_mbarrier_read(w, i, m, at, r->owner, bytes);
+    if (SIM_UNLIKELY(i->x & X_NC) && w->kernel->bulk_stores) sim_sent_read(w, i, m, at, r->host, r->base, bytes);
     bool fine = true;
     if (r->shadow && sim_option.uninitialised && !early) {
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);

@@ -186,7 +186,10 @@ static sim_type type_directive(parser *s)
     return t;
 }
 
-typedef struct number { bool is_float, single, by_bits, is_unsigned; uint64_t bits; } number; /* by_bits: 0f..., 0d... */
+typedef struct number { /* by_bits: 0f..., 0d... */
+    bool is_float, single, by_bits, is_unsigned;
+    uint64_t bits;
+} number;
 
 static int hex(char c)
 {

@@ -244,6 +244,7 @@ void sim_lower_video(sim_lower *lw, const sim_statement *s)
     for (uint32_t n = 0; n < s->operand_count; n++) {
         bool fits = n < 3 ? selector_fits(&o[n], lanes, n == 0) : !o[n].special || o[n].kind != O_REG;
         if (op == V_MAD && n == 0 && o[n].special) fits = false;
+        if (o[n].offset || (lanes > 1 && o[n].kind != O_REG)) fits = false;      /* a constant has no lanes */
         if (!fits) {
             sim_mismatch(lw, n, "incorrect video selector");
             return;
