@@ -1039,9 +1039,8 @@ static ptxk__value_name ptxk__value_name_of(uint32_t x) {
     return name;
 }
 
-/* -- the registry -- */
+/* -- the registry, built from PTXK_OPERATIONS -- */
 
-/* The registry, built from PTXK_OPERATIONS. */
 #define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
 #undef PTXK__OPERATION
@@ -1259,18 +1258,18 @@ static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
 static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
                                           uint32_t left, int64_t between) {
     uint32_t i = *by_width, n, j;
-    int64_t k, a_reach = (int64_t)a->row, b_reach = (int64_t)b->row, step, first, last;
-    if (!left) return between < a_reach && -between < b_reach;
+    int64_t k, a_extent = (int64_t)a->row, b_extent = (int64_t)b->row, step, first, last;
+    if (!left) return between < a_extent && -between < b_extent;
     step = (int64_t)(a->count[i] > 1 ? a->stride[i] : b->count[i] > 1 ? b->stride[i] : 0);
     if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between);
     for (n = 1; n < left; n++) {
         j = by_width[n];
-        a_reach += (int64_t)((a->count[j] - 1) * a->stride[j]);
-        b_reach += (int64_t)((b->count[j] - 1) * b->stride[j]);
+        a_extent += (int64_t)((a->count[j] - 1) * a->stride[j]);
+        b_extent += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
-    if ((a_reach + b_reach) / step > 16) return 1; /* nested rows: no tensor has such a layout */
-    first = (between - a_reach) / step - 1;
-    last = (between + b_reach) / step + 1;
+    if ((a_extent + b_extent) / step > 16) return 1; /* nested rows: no tensor has such a layout */
+    first = (between - a_extent) / step - 1;
+    last = (between + b_extent) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
     if (last > (int64_t)a->count[i] - 1) last = (int64_t)a->count[i] - 1;
     for (k = first; k <= last; k++)
@@ -3034,7 +3033,7 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 /* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0, including
    the skipped bytes. */
 static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
-                                  ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *aim) {
+                                  ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *start) {
     ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
     uint32_t i;
     unit = ptx_u32(f->unit_bytes);
@@ -3055,17 +3054,17 @@ static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk
             if (f->toggles) {
                 off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
                 here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-                aim->half[i] = ptx_cvt(k, PTX_U64, here);
+                start->half[i] = ptx_cvt(k, PTX_U64, here);
             } else if (!f->block->aligned) {
                 off = ptx_sub(k, s->chunk_of[i], low);
             }
-            aim->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+            start->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         }
         if (!f->sized) {
             p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
-            aim->count[i] = ptx_selp(k, s->steps, last_step, p);
+            start->count[i] = ptx_selp(k, s->steps, last_step, p);
             if (i + 1 == f->rounds && f->step % 512)
-                aim->count[i] = ptx_selp(k, aim->count[i], ptx_u32(0), s->some);
+                start->count[i] = ptx_selp(k, start->count[i], ptx_u32(0), s->some);
             continue;
         }
         here = low;
@@ -3074,13 +3073,13 @@ static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk
             here = ptx_xor(k, low, s->turned);
         }
         if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
-        aim->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        start->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
         if (ptxk__round_is_whole(f, i)) continue;
         if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
-        aim->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
+        start->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
         if (!f->toggles) continue;
         p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
-        aim->both[i] = ptx_add(k, aim->full[i], p);
+        start->both[i] = ptx_add(k, start->full[i], p);
     }
 }
 
@@ -3154,19 +3153,19 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
-    ptxk__copy_start aim;
+    ptxk__copy_start start;
     ptxk__chunks_in_flight sent;
     uint32_t i;
     base = ptx_ptr_add(k, weights, skip, 1);
     ptxk__rows_steps(k, f, s, bytes);
-    ptxk__rows_find_start(k, f, s, base, row_bytes, row, n, &aim);
-    memcpy(s->from, aim.from, sizeof s->from);
-    memcpy(s->count, aim.count, sizeof s->count);
-    memcpy(s->both, aim.both, sizeof s->both);
-    memcpy(s->half, aim.half, sizeof s->half);
-    memcpy(s->last, aim.last, sizeof s->last);
+    ptxk__rows_find_start(k, f, s, base, row_bytes, row, n, &start);
+    memcpy(s->from, start.from, sizeof s->from);
+    memcpy(s->count, start.count, sizeof s->count);
+    memcpy(s->both, start.both, sizeof s->both);
+    memcpy(s->half, start.half, sizeof s->half);
+    memcpy(s->last, start.last, sizeof s->last);
     for (i = 0; i < f->rounds && f->sized; i++)
-        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, aim.full[i]);
+        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, start.full[i]);
     ptxk__rows_slot_offsets(k, f, s, base, row_bytes, row, n);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
@@ -3194,20 +3193,20 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
 }
 
 static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                 const ptxk__copy_start *aim) {
+                                 const ptxk__copy_start *start) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
-            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
+            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(start->from[i], PTX_GENERIC), PTX_U64));
         if (!f->sized) {
-            ptx_set(k, s->kept[1][i], aim->count[i]);
+            ptx_set(k, s->kept[1][i], start->count[i]);
             continue;
         }
-        ptx_set(k, s->kept[2][i], aim->last[i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
+        ptx_set(k, s->kept[2][i], start->last[i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[4][i], start->half[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        ptx_set(k, s->full[i], aim->full[i]);
-        if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
+        ptx_set(k, s->full[i], start->full[i]);
+        if (f->toggles) ptx_set(k, s->kept[3][i], start->both[i]);
     }
     ptx_set(k, s->ahead, ptx_u32(0));
 }
@@ -4759,7 +4758,7 @@ static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
-    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, sees, column;
+    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
     ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
 
     ptxk__flash_load_keys(k, f, w, s, edge, words);
@@ -4782,8 +4781,8 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             x = ptxk__softmax_finite(k, x);
             if (edge) {
                 here = ptx_add(k, position, ptx_s32(u * f->rows));
-                sees = ptxk__flash_is_visible(k, f, w, column, here);
-                x = ptx_selp(k, x, ptx_f32(-INFINITY), sees);
+                visible = ptxk__flash_is_visible(k, f, w, column, here);
+                x = ptx_selp(k, x, ptx_f32(-INFINITY), visible);
             }
             score[h][u] = x;
             most = ptx_max(k, most, x);
@@ -5381,7 +5380,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
 static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val position,
                              ptx_var x[4][4][4]) {
     uint32_t mt, n, e;
-    ptx_val column, row, sees, at, score;
+    ptx_val column, row, visible, at, score;
     column = ptx_and(k, w->lane, ptx_u32(3));
     column = ptx_mad(k, column, ptx_u32(2), w->first_column);
     row = ptx_shr(k, w->lane, ptx_u32(2));
@@ -5391,9 +5390,9 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             for (e = 0; e < 4; e++) {
                 ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
                 at = ptx_add(k, row, ptx_s32(16 * mt + e / 2 * 8));
-                sees = ptxk__flash_is_visible(k, f, w, mine, at);
+                visible = ptxk__flash_is_visible(k, f, w, mine, at);
                 score = ptx_get(k, x[mt][n][e]);
-                score = ptx_selp(k, score, ptx_f32(-INFINITY), sees);
+                score = ptx_selp(k, score, ptx_f32(-INFINITY), visible);
                 ptx_set(k, x[mt][n][e], score);
             }
         }
@@ -8786,7 +8785,7 @@ typedef struct ptxk__logits {
     uint32_t threads;
     ptx_val at, n; /* address; number of elements */
     ptx_val tid;
-    ptx_val meet;     /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
     uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
@@ -8847,13 +8846,13 @@ static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, pt
     lane = ptx_and(k, f->tid, ptx_u32(31));
     warp = ptx_shr(k, f->tid, ptx_u32(5));
     ptxk__sample_barrier(k, f);
-    at = ptx_ptr_add(k, f->meet, warp, 8);
+    at = ptx_ptr_add(k, f->counters, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
     ptxk__sample_barrier(k, f);
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
-    at = ptx_ptr_add(k, f->meet, lane, 8);
+    at = ptx_ptr_add(k, f->counters, lane, 8);
     key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
     for (d = 1; d < warps; d *= 2) key = ptxk__max_u64(k, key, d);
     return key;
@@ -8904,9 +8903,9 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
     ptx_loop(k);
     {
         i = ptx_for(k, f->tid, ptx_u32(PTXK__SAMPLE_BINS), ptx_u32(f->threads));
-        at = ptx_ptr_add(k, f->meet, i, 8);
+        at = ptx_ptr_add(k, f->counters, i, 8);
         ptx_st(k, PTX_U64, ptx_at(at, 0), ptx_u64(0));
-        at = ptx_ptr_add(k, f->meet, i, 4);
+        at = ptx_ptr_add(k, f->counters, i, 4);
         ptx_st(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(0));
         ptx_end(k);
         ptxk__sample_barrier(k, f);
@@ -8930,9 +8929,9 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             digit = ptx_shr(k, key, sh);
             digit = ptx_cvt(k, PTX_U32, digit);
             digit = ptx_and(k, digit, ptx_u32(PTXK__SAMPLE_BINS - 1));
-            at = ptx_ptr_add(k, f->meet, digit, 8);
+            at = ptx_ptr_add(k, f->counters, digit, 8);
             ptx_red(k, PTX_ATOM_ADD, ptx_at(at, 0), w);
-            at = ptx_ptr_add(k, f->meet, digit, 4);
+            at = ptx_ptr_add(k, f->counters, digit, 4);
             ptx_red(k, PTX_ATOM_ADD, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(1));
         }
         ptx_end(k);
@@ -8947,9 +8946,9 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             ptx_val count, sum, weights, done, last, total;
             ptx_loop(k);
             i = ptx_get(k, bin);
-            at = ptx_ptr_add(k, f->meet, i, 8);
+            at = ptx_ptr_add(k, f->counters, i, 8);
             w = ptx_ld(k, PTX_U64, ptx_at(at, 0));
-            at = ptx_ptr_add(k, f->meet, i, 4);
+            at = ptx_ptr_add(k, f->counters, i, 4);
             count = ptx_ld(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS));
             count = ptx_cvt(k, PTX_U64, count);
             sum = ptx_get(k, passed);
@@ -8973,21 +8972,21 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             ptx_set(k, prefix, pre);
             weights = ptx_get(k, above);
             sum = ptx_get(k, passed);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND), pre);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8), weights);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 16), sum);
-            at = ptx_ptr_add(k, f->meet, i, 8);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND), pre);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8), weights);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16), sum);
+            at = ptx_ptr_add(k, f->counters, i, 8);
             w = ptx_ld(k, PTX_U64, ptx_at(at, 0));
             w = ptx_add(k, weights, w);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24), w);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 24), w);
         }
         ptx_end(k);
         ptxk__sample_barrier(k, f);
-        pre = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND));
+        pre = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND));
         ptx_set(k, prefix, pre);
-        x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8));
+        x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8));
         ptx_set(k, above, x);
-        x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 16));
+        x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16));
         ptx_set(k, passed, x);
         sh = ptx_get(k, shift);
         p = ptx_setp(k, PTX_GT, sh, ptx_u32(0));
@@ -8997,7 +8996,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
     }
     ptx_end(k);
     *key_out = ptx_get(k, prefix);
-    *weight_out = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24));
+    *weight_out = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 24));
 }
 
 /* 64 random bits from seed and counter (SplitMix64). */
@@ -9088,7 +9087,7 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f.threads, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_sample_args), 8);
-    f.meet = ptx_shared(k, "meet", PTX_U64, PTXK__SAMPLE_SHARED / 8, 16);
+    f.counters = ptx_shared(k, "meet", PTX_U64, PTXK__SAMPLE_SHARED / 8, 16);
     f.tid = ptx_tid_x(k);
     row = ptx_ctaid_x(k);
     f.n = ptxk__arg_u32(k, args, offsetof(ptxk_sample_args, n));
@@ -9872,13 +9871,13 @@ typedef struct ptxk__pair {
     ptx_val local;                   /* row in the tile */
 } ptxk__pair;
 
-static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *spot, ptxk__pair *o) {
+static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
-    q = ptx_setp(k, PTX_NE, spot->second, ptx_u32(0)); /* gate and up: up's */
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
-    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
     q = ptx_or(k, p, q);
     a = ptx_get(k, j->base[0]);
@@ -9892,7 +9891,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *spot, p
     o->rows = ptx_selp(k, b, a, q);
     o->which = ptx_selp(k, ptx_u32(1), ptx_u32(0), q);
     b = ptx_get(k, j->edge[1]);
-    p = ptx_setp(k, PTX_GE, spot->tile, b);
+    p = ptx_setp(k, PTX_GE, position->tile, b);
     start = ptx_selp(k, b, start, p);
     a = ptx_get(k, j->base[2]);
     o->base = ptx_selp(k, a, o->base, p);
@@ -9901,68 +9900,69 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *spot, p
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
-    o->local = ptx_mad(k, c->warp, ptx_u32(4), spot->offset);
-    a = ptx_sub(k, spot->tile, start);
+    o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
+    a = ptx_sub(k, position->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
 /* Whether a position has rows, and in this format. */
-static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec_position *spot,
+static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec_position *position,
                                              const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, format;
     if (c->f->d.formats == 1u << f->block->id) {
         a = ptx_get(k, j->tiles);
-        return ptx_setp(k, PTX_LT, spot->tile, a);
+        return ptx_setp(k, PTX_LT, position->tile, a);
     }
-    q = ptx_setp(k, PTX_NE, spot->second, ptx_u32(0));
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0));
     a = ptx_get(k, j->edge[0]);
-    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    p = ptx_setp(k, PTX_GE, position->tile, a);
     q = ptx_or(k, p, q);
     a = ptx_get(k, j->format[0]);
     b = ptx_get(k, j->format[1]);
     format = ptx_selp(k, b, a, q);
     a = ptx_get(k, j->edge[1]);
-    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    p = ptx_setp(k, PTX_GE, position->tile, a);
     a = ptx_get(k, j->format[2]);
     format = ptx_selp(k, a, format, p);
     a = ptx_get(k, j->tiles);
-    p = ptx_setp(k, PTX_LT, spot->tile, a);
+    p = ptx_setp(k, PTX_LT, position->tile, a);
     q = ptx_setp(k, PTX_EQ, format, ptx_u32(f->block->id));
     return ptx_and(k, p, q);
 }
 
 static ptxk__dec_position ptxk__dec_get_position(ptxk__dec_state *c, const ptx_var *at) {
-    ptxk__dec_position spot;
-    spot.tile = ptx_get(c->k, at[0]);
-    spot.second = ptx_get(c->k, at[1]);
-    spot.offset = ptx_get(c->k, at[2]);
-    return spot;
+    ptxk__dec_position position;
+    position.tile = ptx_get(c->k, at[0]);
+    position.second = ptx_get(c->k, at[1]);
+    position.offset = ptx_get(c->k, at[2]);
+    return position;
 }
 
-static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at, const ptxk__dec_position *spot) {
-    ptx_set(c->k, at[0], spot->tile);
-    ptx_set(c->k, at[1], spot->second);
-    ptx_set(c->k, at[2], spot->offset);
+static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at,
+                                   const ptxk__dec_position *position) {
+    ptx_set(c->k, at[0], position->tile);
+    ptx_set(c->k, at[1], position->second);
+    ptx_set(c->k, at[2], position->offset);
 }
 
 /* Advances a position to the next rows: others of the four, the second matrix, the block's next tile. */
-static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *spot) {
+static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *position) {
     ptx_kernel *k = c->k;
     ptx_val p, x, gated, groups;
-    spot->offset = ptx_add(k, spot->offset, ptx_u32(rows));
-    spot->offset = ptx_and(k, spot->offset, ptx_u32(3));
-    p = ptx_setp(k, PTX_EQ, spot->offset, ptx_u32(0));
+    position->offset = ptx_add(k, position->offset, ptx_u32(rows));
+    position->offset = ptx_and(k, position->offset, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, position->offset, ptx_u32(0));
     gated = ptx_get(k, c->j.gated);
-    x = ptx_xor(k, spot->second, gated);
-    spot->second = ptx_selp(k, x, spot->second, p);
-    x = ptx_setp(k, PTX_EQ, spot->second, ptx_u32(0));
+    x = ptx_xor(k, position->second, gated);
+    position->second = ptx_selp(k, x, position->second, p);
+    x = ptx_setp(k, PTX_EQ, position->second, ptx_u32(0));
     p = ptx_and(k, p, x);
     groups = ptx_get(k, c->j.groups);
-    x = ptx_add(k, spot->tile, groups);
-    spot->tile = ptx_selp(k, x, spot->tile, p);
+    x = ptx_add(k, position->tile, groups);
+    position->tile = ptx_selp(k, x, position->tile, p);
 }
 
 /* The rows of one format in this slice. */
@@ -9982,18 +9982,18 @@ static void ptxk__dec_continue_copies(void *context) {
     ptxk__run *r = (ptxk__run *)context;
     ptxk__dec_state *c = r->c;
     ptx_kernel *k = c->k;
-    ptxk__dec_position spot = ptxk__dec_get_position(c, c->sent);
+    ptxk__dec_position position = ptxk__dec_get_position(c, c->sent);
     ptxk__pair o;
-    ptxk__copy_start aim;
+    ptxk__copy_start start;
     ptx_val p;
-    ptxk__dec_advance(c, r->f->rows, &spot);
-    p = ptxk__dec_position_has_format(c, &spot, r->f);
+    ptxk__dec_advance(c, r->f->rows, &position);
+    p = ptxk__dec_position_has_format(c, &position, r->f);
     ptx_if(k, p);
-    ptxk__dec_pair(c, &spot, &o);
+    ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(r, &o);
-    ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &aim);
-    ptxk__rows_set_start(k, r->f, &r->s, &aim);
-    ptxk__dec_set_position(c, c->sent, &spot);
+    ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
+    ptxk__rows_set_start(k, r->f, &r->s, &start);
+    ptxk__dec_set_position(c, c->sent, &position);
     ptx_end(k);
 }
 
@@ -10030,15 +10030,15 @@ static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r)
 static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__run r;
-    ptxk__dec_position spot = ptxk__dec_get_position(c, c->read);
+    ptxk__dec_position position = ptxk__dec_get_position(c, c->read);
     ptxk__pair o;
-    ptxk__copy_start aim;
+    ptxk__copy_start start;
     ptxk__run_new(c, f, &r);
-    ptxk__dec_set_position(c, c->sent, &spot);
-    ptxk__dec_pair(c, &spot, &o);
+    ptxk__dec_set_position(c, c->sent, &position);
+    ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(&r, &o);
-    ptxk__rows_find_start(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &aim);
-    ptxk__rows_set_start(k, f, &r.s, &aim);
+    ptxk__rows_find_start(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &start);
+    ptxk__rows_set_start(k, f, &r.s, &start);
     ptxk__rows_issue_first(k, f, &r.s);
     if (ptxk__has_cp_async(k))
         ptx_cp_async_wait(k, f->stages - 1); /* waits for no step: other shared memory is read next */
@@ -10197,14 +10197,15 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
 
 /* -- decoder: products, the sums -- */
 
-static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *spot, ptx_val slice, ptx_val m);
+static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
+                                ptx_val m);
 
 /* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
 static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, i;
     ptxk__run r;
-    ptxk__dec_position spot;
+    ptxk__dec_position position;
     ptxk__pair o;
     ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
     ptxk__run_new(c, f, &r);
@@ -10214,24 +10215,24 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
     stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
     ptx_loop(k);
     {
-        spot = ptxk__dec_get_position(c, c->read);
-        x = ptx_or(k, spot.second, spot.offset);
+        position = ptxk__dec_get_position(c, c->read);
+        x = ptx_or(k, position.second, position.offset);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         ptx_if(k, p);
         ptxk__dec_await_free(c);
         m = ptxk__dec_message(c);
-        ptxk__dec_post_tile(c, &spot, slice, m);
+        ptxk__dec_post_tile(c, &position, slice, m);
         ptx_end(k);
-        local = ptx_mad(k, c->warp, ptx_u32(4), spot.offset);
+        local = ptx_mad(k, c->warp, ptx_u32(4), position.offset);
         if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
-            ptxk__dec_pair(c, &spot, &o);
+            ptxk__dec_pair(c, &position, &o);
             ptxk__dec_base(&r, &o);
             ptxk__rows_slot_offsets(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
         }
         x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
         ptxk__rows_finish(k, f, &r.s, x, stride, sum);
         m = ptxk__dec_message(c);
-        at = ptx_mul(k, spot.second, ptx_u32(4 * PTXK__DEC_TILE * B));
+        at = ptx_mul(k, position.second, ptx_u32(4 * PTXK__DEC_TILE * B));
         at = ptx_ptr_add(k, m, at, 1);
         x = ptx_add(k, local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
@@ -10245,14 +10246,14 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
             ptx_guard(k, q);
             ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
         }
-        ptxk__dec_advance(c, f->rows, &spot);
-        ptxk__dec_set_position(c, c->read, &spot);
-        x = ptx_or(k, spot.second, spot.offset);
+        ptxk__dec_advance(c, f->rows, &position);
+        ptxk__dec_set_position(c, c->read, &position);
+        x = ptx_or(k, position.second, position.offset);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         ptx_if(k, p);
         ptxk__dec_send(c);
         ptx_end(k);
-        p = ptxk__dec_position_has_format(c, &spot, f);
+        p = ptxk__dec_position_has_format(c, &position, f);
         ptx_while(k, p);
     }
     ptx_end(k);
@@ -10260,13 +10261,13 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
 }
 
 /* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
-static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *spot, ptx_val slice,
+static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
                                 ptx_val m) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__pair o;
-    ptx_val p, x, y, at, sum, row, tile = spot->tile;
+    ptx_val p, x, y, at, sum, row, tile = position->tile;
     uint32_t w;
     p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(f->d.batch));
     ptx_if(k, p);
@@ -10277,7 +10278,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *sp
     ptx_end(k);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_pair(c, spot, &o); /* warp 0: the tile's first row */
+    ptxk__dec_pair(c, position, &o); /* warp 0: the tile's first row */
     x = ptx_get(k, j->kind);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), x);
     x = ptx_get(k, j->slices);
@@ -10562,7 +10563,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__wait w;
-    ptxk__dec_position spot;
+    ptxk__dec_position position;
     ptxk__pair o;
     ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tiles;
     ptx_var there;
@@ -10599,18 +10600,18 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
-        spot.tile = group;
-        spot.second = spot.offset = ptx_u32(0);
-        ptxk__dec_set_position(c, c->read, &spot);
+        position.tile = group;
+        position.second = position.offset = ptx_u32(0);
+        ptxk__dec_set_position(c, c->read, &position);
         there = ptx_var_new(k, ptx_u32(0));
         ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
         for (i = 0; i < 3; i++) c->sent[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
-            spot = ptxk__dec_get_position(c, c->read);
-            p = ptx_setp(k, PTX_LT, spot.tile, tiles);
+            position = ptxk__dec_get_position(c, c->read);
+            p = ptx_setp(k, PTX_LT, position.tile, tiles);
             ptx_while(k, p);
-            ptxk__dec_pair(c, &spot, &o);
+            ptxk__dec_pair(c, &position, &o);
             for (pass = 0; pass < 2; pass++) {
                 for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
                     if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
@@ -10639,7 +10640,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptx_end(k);
 }
 
-/* -- decoder: the ninth warp -- */
+/* -- decoder: the finisher warp -- */
 
 /* Stores a tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
 static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
@@ -11454,9 +11455,9 @@ static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim;
-    ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, meet;
+    ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, exchange;
     ptx_var was;
-    meet = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
+    exchange = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
     q = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     last = ptx_sub(k, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_GT, a->splits, ptx_u32(1));
@@ -11469,10 +11470,10 @@ static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
         at = ptx_mad(k, a->sequence, ptx_u32(f->d.kv_heads), a->g);
         at = ptx_ptr_add(k, c->workspace, at, 4);
         x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(at, f->arrive_att), PTX_ACQ_REL | PTX_GPU), last);
-        ptx_st(k, PTX_U32, ptx_at(meet, 0), x);
+        ptx_st(k, PTX_U32, ptx_at(exchange, 0), x);
         ptx_end(k);
         ptxk__dec_worker_barrier(c);
-        x = ptx_ld(k, PTX_U32, ptx_at(meet, 0));
+        x = ptx_ld(k, PTX_U32, ptx_at(exchange, 0));
         x = ptx_uniform(k, x);
         ptx_set(k, was, x);
         i = ptx_setp(k, PTX_EQ, x, last);
@@ -11605,7 +11606,7 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     l.barrier = 1;
     l.tid = c->tid;
     l.n = ptx_mov(k, ptx_u32(f->d.vocab));
-    l.meet = c->shared;
+    l.counters = c->shared;
     w.temperature = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, temperature)));
     w.top_p = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, top_p)));
     w.top_k = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, top_k));
