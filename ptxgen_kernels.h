@@ -53,7 +53,7 @@
           else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method:
           the first of their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   EPS    The eps of a norm (NORM, GEMV, DECODER) is an argument and has no default: 0 adds nothing. Models
+   EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
           state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
           is below the smallest normal f32, 1.2e-38, loses precision.
 
@@ -9165,7 +9165,7 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
    last. */
 enum {
     PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
-    PTXK__NEED = 4,     /* 1: this token needs logits */
+    PTXK__NEED = 4,     /* not 0: this token needs logits */
     PTXK__ACTIVE = 8,   /* bit set of the running sequences */
     PTXK__OVER = 12,    /* final status, or 0 */
     PTXK__TOKEN = 16,   /* u32 [4] */
@@ -10197,69 +10197,6 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
 
 /* -- decoder: products, the sums -- */
 
-static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
-                                ptx_val m);
-
-/* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
-static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
-    ptx_kernel *k = c->k;
-    uint32_t B = c->f->d.batch, b, i;
-    ptxk__run r;
-    ptxk__dec_position position;
-    ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
-    ptxk__run_new(c, f, &r);
-    stride = ptx_get(k, c->j.end);
-    x = ptx_get(k, c->j.first);
-    stride = ptx_sub(k, stride, x);
-    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
-    ptx_loop(k);
-    {
-        position = ptxk__dec_get_position(c, c->read);
-        x = ptx_or(k, position.second, position.offset);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-        ptx_if(k, p);
-        ptxk__dec_await_free(c);
-        m = ptxk__dec_message(c);
-        ptxk__dec_post_tile(c, &position, slice, m);
-        ptx_end(k);
-        local = ptx_mad(k, c->warp, ptx_u32(4), position.offset);
-        if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
-            ptxk__dec_pair(c, &position, &o);
-            ptxk__dec_base(&r, &o);
-            ptxk__rows_slot_offsets(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
-        }
-        x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
-        ptxk__rows_finish(k, f, &r.s, x, stride, sum);
-        m = ptxk__dec_message(c);
-        at = ptx_mul(k, position.second, ptx_u32(4 * PTXK__DEC_TILE * B));
-        at = ptx_ptr_add(k, m, at, 1);
-        x = ptx_add(k, local, c->lane);
-        at = ptx_ptr_add(k, at, x, 4);
-        q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
-        for (b = 0; b < B; b++) {
-            value = sum[b][0];
-            for (i = 1; i < f->rows; i++) {
-                p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
-                value = ptx_selp(k, sum[b][i], value, p);
-            }
-            ptx_guard(k, q);
-            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
-        }
-        ptxk__dec_advance(c, f->rows, &position);
-        ptxk__dec_set_position(c, c->read, &position);
-        x = ptx_or(k, position.second, position.offset);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-        ptx_if(k, p);
-        ptxk__dec_send(c);
-        ptx_end(k);
-        p = ptxk__dec_position_has_format(c, &position, f);
-        ptx_while(k, p);
-    }
-    ptx_end(k);
-    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
-}
-
 /* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
 static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
                                 ptx_val m) {
@@ -10341,6 +10278,66 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     x = ptx_selp(k, ptx_u64(0), x, p);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2), x);
     ptx_end(k);
+}
+
+/* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
+static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
+    ptx_kernel *k = c->k;
+    uint32_t B = c->f->d.batch, b, i;
+    ptxk__run r;
+    ptxk__dec_position position;
+    ptxk__pair o;
+    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
+    ptxk__run_new(c, f, &r);
+    stride = ptx_get(k, c->j.end);
+    x = ptx_get(k, c->j.first);
+    stride = ptx_sub(k, stride, x);
+    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
+    ptx_loop(k);
+    {
+        position = ptxk__dec_get_position(c, c->read);
+        x = ptx_or(k, position.second, position.offset);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_await_free(c);
+        m = ptxk__dec_message(c);
+        ptxk__dec_post_tile(c, &position, slice, m);
+        ptx_end(k);
+        local = ptx_mad(k, c->warp, ptx_u32(4), position.offset);
+        if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
+            ptxk__dec_pair(c, &position, &o);
+            ptxk__dec_base(&r, &o);
+            ptxk__rows_slot_offsets(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
+        }
+        x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
+        ptxk__rows_finish(k, f, &r.s, x, stride, sum);
+        m = ptxk__dec_message(c);
+        at = ptx_mul(k, position.second, ptx_u32(4 * PTXK__DEC_TILE * B));
+        at = ptx_ptr_add(k, m, at, 1);
+        x = ptx_add(k, local, c->lane);
+        at = ptx_ptr_add(k, at, x, 4);
+        q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
+        for (b = 0; b < B; b++) {
+            value = sum[b][0];
+            for (i = 1; i < f->rows; i++) {
+                p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
+                value = ptx_selp(k, sum[b][i], value, p);
+            }
+            ptx_guard(k, q);
+            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
+        }
+        ptxk__dec_advance(c, f->rows, &position);
+        ptxk__dec_set_position(c, c->read, &position);
+        x = ptx_or(k, position.second, position.offset);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_send(c);
+        ptx_end(k);
+        p = ptxk__dec_position_has_format(c, &position, f);
+        ptx_while(k, p);
+    }
+    ptx_end(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
 }
 
 /* One warp copies the layer's struct to shared memory before its first product, followed by the address of
