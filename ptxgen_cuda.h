@@ -3993,8 +3993,8 @@ static int ptxcu__has_overlap(const ptxcu__operation_check *c, uint32_t i, uint3
     for (m = 0; m < (i_each ? c->sequences : 1); m++)
         for (n = 0; n < (j_each ? c->sequences : 1); n++) {
             ptxk__span a = ptxcu__get_sequence_span(c, i, m), b = ptxcu__get_sequence_span(c, j, n);
-            if (!ptxk__span_meet(&a, &b)) continue;
-            if (c->tensors[i]->type != c->tensors[j]->type || !ptxk__span_same(&a, &b)) return 1;
+            if (!ptxk__spans_overlap(&a, &b)) continue;
+            if (c->tensors[i]->type != c->tensors[j]->type || !ptxk__spans_are_equal(&a, &b)) return 1;
         }
     return 0;
 }
@@ -4061,7 +4061,7 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
     if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
         c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
-                              c->name, name, ptxk__name_of(format).s);
+                              c->name, name, ptxk__value_name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
@@ -4206,7 +4206,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
         if (c.code == PTXCU_E_NONE) b = ptxcu__get_span(t, PTXCU__ROWS);
         for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
             a = ptxcu__get_span(&part[j], PTXCU__ROWS);
-            if (!ptxk__span_meet(&a, &b)) continue;
+            if (!ptxk__spans_overlap(&a, &b)) continue;
             snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
         }

@@ -53,7 +53,7 @@
           else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method:
           the first of their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   EPS    The eps of a norm (NORM, GEMV, DECODER) is an argument and has no default: 0 adds nothing. Models
+   EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
           state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
           is below the smallest normal f32, 1.2e-38, loses precision.
 
@@ -434,8 +434,9 @@ typedef struct ptxk_flash_prefill_shape {
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
    sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
-   lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16 bytes. They describe [batch,
-   seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row. Strides of K and V may be 0. */
+   lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16
+   bytes. They describe [batch, seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row.
+   Strides of K and V may be 0. */
 typedef struct ptxk_flash_prefill_args {
     uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
@@ -778,9 +779,9 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
    equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by logit, equal ones
    by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
    first top_k stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all; at
-   least one). The choice is the first token at which the running sum of weights passes random * total. Sums are
-   integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
-   splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
+   least one). The choice is the first token at which the running sum of weights passes random * total. Sums
+   are integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood,
+   "Fast splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
 
      all -inf or NaN      as with temperature 0
      differences past f32 a logit 3.4028e38 or more below the largest has weight 0 at any temperature */
@@ -834,8 +835,8 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
                     the formats that they meet
      precision      as in gemv: quantised weights multiply x in 16 bits, with PTXK_GEMV_FAST in 8, in groups
                     of 32; plain weights multiply f32. The block that makes a tile of 32 values also
-                    multiplies it by the next norm's weights and quantises it. Where head_dim is not a multiple of 32,
-                    each block quantises the attention output that it reads.
+                    multiplies it by the next norm's weights and quantises it. Where head_dim is not a
+                    multiple of 32, each block quantises the attention output that it reads.
      NaN, infinity  spread as in gemv and flash_decode; a token is chosen in any case
      prompt         fed first, one token a step, without logits before its last; prompt tokens are not written
      refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
@@ -1018,25 +1019,28 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format) {
     return names[format < PTXK__FORMAT_COUNT ? format : 0];
 }
 
-/* What a field for a type or a format holds, as a caller writes it: PTX_U8, PTXK_Q8_0, else its number. */
-typedef struct ptxk__name {
+/* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
+   number. */
+typedef struct ptxk__value_name {
     char s[24];
-} ptxk__name;
-static ptxk__name ptxk__name_of(uint32_t x) {
-    ptxk__name name;
+} ptxk__value_name;
+static ptxk__value_name ptxk__value_name_of(uint32_t x) {
+    ptxk__value_name name;
     const char *type = ptx_type_name((ptx_type)x);
     size_t i;
-    if (x && x < PTXK__FORMAT_COUNT) (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
-    else if (!x || *type == '?') (void)snprintf(name.s, sizeof name.s, "%u", x);
-    else (void)snprintf(name.s, sizeof name.s, "PTX_%s", type);
+    if (x && x < PTXK__FORMAT_COUNT)
+        (void)snprintf(name.s, sizeof name.s, "%s", ptxk_format_name(x));
+    else if (!x || *type == '?')
+        (void)snprintf(name.s, sizeof name.s, "%u", x);
+    else
+        (void)snprintf(name.s, sizeof name.s, "PTX_%s", type);
     for (i = 0; name.s[i]; i++)
         if (name.s[i] >= 'a' && name.s[i] <= 'z') name.s[i] = (char)(name.s[i] - 'a' + 'A');
     return name;
 }
 
-/* -- the registry -- */
+/* -- the registry, built from PTXK_OPERATIONS -- */
 
-/* The registry, made from [TABLE]. */
 #define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
 #undef PTXK__OPERATION
@@ -1058,8 +1062,8 @@ PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
 
 /* -- numbers -- */
 
-/* a * b, or 0 in *fits when that passes 64 bits. */
-static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
+/* a * b; sets *fits to 0 where the product exceeds 64 bits. */
+static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
     if (b && a > UINT64_MAX / b) {
         *fits = 0;
         return 0;
@@ -1067,11 +1071,10 @@ static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) {
-    return a / b + (a % b != 0);
-}
+static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
-/* The square root of 1 ... 2^32 by Newton's rule: no libm to link, the same bits everywhere. */
+/* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
+   everywhere. */
 static double ptxk__sqrt(double x) {
     double y = x;
     int i;
@@ -1079,9 +1082,7 @@ static double ptxk__sqrt(double x) {
     return y;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
+static uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
@@ -1098,13 +1099,13 @@ static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
 static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
-                        ptxk__name_of(type).s);
+                        ptxk__value_name_of(type).s);
 }
 
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC,
                         "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
-                        op, field, ptxk__name_of(format).s);
+                        op, field, ptxk__value_name_of(format).s);
 }
 
 static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
@@ -1113,7 +1114,7 @@ static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uin
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
-/* A shape's number of rows or tokens. */
+/* Refuses a number of rows or tokens of a shape above `most`. */
 static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
                                  ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
@@ -1128,7 +1129,7 @@ static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why
 
 /* -- plans -- */
 
-/* A plan's common beginning; code: what is wrong with the description. */
+/* Begins every plan function: clears the plan and refuses NULLs. code: the error of the description. */
 static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
                                  size_t args_bytes, ptxk_message *why) {
     if (plan) memset(plan, 0, sizeof *plan);
@@ -1141,7 +1142,7 @@ static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shap
 
 #define PTXK__FLAT_THREADS 256u
 
-/* One launch of blocks of that many threads. */
+/* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
 static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
@@ -1159,7 +1160,7 @@ static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *arg
     return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
 }
 
-/* Arguments with a range: a field that is to be 0, a number of things. */
+/* Refuses a reserved field that is not 0. */
 static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
     if (!x) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
@@ -1178,14 +1179,15 @@ static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
 
 /* -- spans: memory that arguments name, and its overlaps -- */
 
-/* Memory that the arguments of an operation name: rows of `row` bytes, count[i] of them stride[i] bytes apart
-   in each of three directions; `bytes` from the first to behind the last, 2^64 - 1 where that is too much. */
+/* Memory that an argument names: rows of `row` bytes, repeated in up to three directions, count[i] times
+   stride[i] bytes apart. `bytes` is the distance from the first byte to the end; 2^64 - 1 where it
+   overflows. */
 typedef struct ptxk__span {
     const char *name;
     uint64_t at, bytes;
     uint32_t align, needed;
     uint32_t written;
-    uint32_t same; /* bits: what is written may be what has a bit in common, if it is that in all */
+    uint32_t same; /* bit set: written memory may equal a span that shares a bit */
     uint64_t row, count[3], stride[3];
 } ptxk__span;
 
@@ -1208,19 +1210,22 @@ static ptxk__span ptxk__span_written(ptxk__span s, uint32_t same) {
     return s;
 }
 
-/* n rows, `stride` bytes apart, of what the span has been so far. */
+/* Repeats the span n times, `stride` bytes apart. */
 static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uint64_t stride) {
     int fits = 1;
-    uint64_t more = n ? ptxk__product(n - 1, stride, &fits) : 0;
+    uint64_t more = n ? ptxk__multiply_checked(n - 1, stride, &fits) : 0;
     s->count[direction] = n;
     s->stride[direction] = stride;
-    if (!n) s->bytes = s->row = 0;
-    else if (!s->bytes) return;
-    else s->bytes = !fits || more > UINT64_MAX - s->bytes ? UINT64_MAX : s->bytes + more;
+    if (!n)
+        s->bytes = s->row = 0;
+    else if (!s->bytes)
+        return;
+    else
+        s->bytes = !fits || more > UINT64_MAX - s->bytes ? UINT64_MAX : s->bytes + more;
 }
 
-/* Bytes that rows less than `below` apart reach. */
-static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
+/* The extent in bytes of the directions whose stride is less than `below`. */
+static uint64_t ptxk__span_extent(const ptxk__span *s, uint64_t below) {
     uint64_t reach = s->row;
     uint32_t i;
     for (i = 0; i < 3; i++)
@@ -1228,52 +1233,53 @@ static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
     return reach;
 }
 
-/* Whether these strides address distinct elements: each must step over all that the narrower ones reach. */
-static int ptxk__span_distinct(const ptxk__span *s) {
+/* Whether all elements are distinct: each stride must be at least the extent of the narrower directions. */
+static int ptxk__span_is_distinct(const ptxk__span *s) {
     uint32_t i, j;
     for (i = 0; i < 3; i++) {
         if (s->count[i] <= 1) continue;
-        if (s->stride[i] < ptxk__span_reach(s, s->stride[i])) return 0;
+        if (s->stride[i] < ptxk__span_extent(s, s->stride[i])) return 0;
         for (j = 0; j < i; j++)
             if (s->count[j] > 1 && s->stride[j] == s->stride[i]) return 0;
     }
     return 1;
 }
 
-static int ptxk__span_in_step(const ptxk__span *s, uint64_t width) {
+static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     uint32_t i;
     for (i = 0; i < 3; i++)
         if (s->count[i] > 1 && s->stride[i] >= width && s->stride[i] % width) return 0;
     return 1;
 }
 
-/* Whether two with the same strides share a byte, by directions from the widest stride on: b stands `between`
-   bytes behind a, and what k steps leave of that must be less than the narrower directions reach. */
-static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
-                              uint32_t left, int64_t between) {
+/* Whether two spans with the same strides share a byte. Takes the directions from the widest stride down: b
+   lies `between` bytes after a, and the remainder after k steps must be less than the extent of the narrower
+   directions. */
+static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
+                                          uint32_t left, int64_t between) {
     uint32_t i = *by_width, n, j;
-    int64_t k, a_reach = (int64_t)a->row, b_reach = (int64_t)b->row, step, first, last;
-    if (!left) return between < a_reach && -between < b_reach;
+    int64_t k, a_extent = (int64_t)a->row, b_extent = (int64_t)b->row, step, first, last;
+    if (!left) return between < a_extent && -between < b_extent;
     step = (int64_t)(a->count[i] > 1 ? a->stride[i] : b->count[i] > 1 ? b->stride[i] : 0);
-    if (!step) return ptxk__span_meet_in(a, b, by_width + 1, left - 1, between);
+    if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between);
     for (n = 1; n < left; n++) {
         j = by_width[n];
-        a_reach += (int64_t)((a->count[j] - 1) * a->stride[j]);
-        b_reach += (int64_t)((b->count[j] - 1) * b->stride[j]);
+        a_extent += (int64_t)((a->count[j] - 1) * a->stride[j]);
+        b_extent += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
-    if ((a_reach + b_reach) / step > 16) return 1; /* rows within rows: nobody lays out tensors like this */
-    first = (between - a_reach) / step - 1;
-    last = (between + b_reach) / step + 1;
+    if ((a_extent + b_extent) / step > 16) return 1; /* nested rows: no tensor has such a layout */
+    first = (between - a_extent) / step - 1;
+    last = (between + b_extent) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
     if (last > (int64_t)a->count[i] - 1) last = (int64_t)a->count[i] - 1;
     for (k = first; k <= last; k++)
-        if (ptxk__span_meet_in(a, b, by_width + 1, left - 1, between - k * step)) return 1;
+        if (ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between - k * step)) return 1;
     return 0;
 }
 
-/* Whether two may share a byte. Those that take turns, as K and V in one row, have a stride in common, and
-   different places in each step of it. */
-static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
+/* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, have a stride in common
+   and separate places within each step of it. */
+static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
     if (a->at < b->at ? b->at - a->at >= a->bytes : a->at - b->at >= b->bytes) return 0;
@@ -1286,19 +1292,21 @@ static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
             by_width[j] = narrow, by_width[j - 1] = wide;
         }
     }
-    if (alike) return ptxk__span_meet_in(a, b, by_width, 3, (int64_t)(b->at - a->at));
+    if (alike) return ptxk__spans_overlap_by_strides(a, b, by_width, 3, (int64_t)(b->at - a->at));
     for (i = 0; i < 3; i++) {
         uint64_t width = a->stride[i], between = b->at - a->at;
-        if (a->count[i] <= 1 || !width || !ptxk__span_in_step(a, width) || !ptxk__span_in_step(b, width))
+        if (a->count[i] <= 1 || !width || !ptxk__span_fits_steps(a, width)
+            || !ptxk__span_fits_steps(b, width))
             continue;
         if (a->at > b->at) between = (width - (a->at - b->at) % width) % width;
         between %= width;
-        if (ptxk__span_reach(a, width) <= between && ptxk__span_reach(b, width) <= width - between) return 0;
+        if (ptxk__span_extent(a, width) <= between && ptxk__span_extent(b, width) <= width - between)
+            return 0;
     }
     return 1;
 }
 
-static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
+static int ptxk__spans_are_equal(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i;
     if (!(a->same & b->same) || a->at != b->at || a->row != b->row || a->bytes != b->bytes) return 0;
     for (i = 0; i < 3; i++)
@@ -1307,20 +1315,21 @@ static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
 }
 
 static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_message *why) {
-    if (ptxk__span_distinct(s)) return PTX_E_NONE;
+    if (ptxk__span_is_distinct(s)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT,
                         "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op, s->name,
                         (unsigned long long)s->row, (unsigned long long)s->stride[0],
                         (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
 }
 
-/* All are there and aligned; what is written has a place for each element, which nothing else has. */
+/* Checks that every needed span has an aligned address, and that written memory has distinct elements and
+   overlaps no other span. */
 static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
     ptx_code code;
     uint32_t i, j;
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
-        if (!s->needed || !s->bytes) continue; /* of nothing the address does not matter */
+        if (!s->needed || !s->bytes) continue; /* the address of an empty span is not used */
         if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
         if (s->at % s->align)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
@@ -1333,20 +1342,21 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
         for (j = 0; j < n; j++) {
             const ptxk__span *a = &span[i], *b = &span[j];
             if (i == j || !a->written || !a->needed || !b->needed || (b->written && j < i)) continue;
-            if (ptxk__span_meet(a, b) && !ptxk__span_same(a, b))
+            if (ptxk__spans_overlap(a, b) && !ptxk__spans_are_equal(a, b))
                 return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s overlaps %s", op, a->name, b->name);
         }
     return PTX_E_NONE;
 }
 
-/* The caches of one sequence by strides (elements): rows of `bytes`, of multiples of `whole` elements. */
+/* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
+   `whole` elements. */
 static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
                                   uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
                                   ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
-    uint64_t a = ptxk__product(head_stride, kv_heads - 1, &fits),
-             b = ptxk__product(row_stride, max_seq - 1, &fits);
+    uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
+             b = ptxk__multiply_checked(row_stride, max_seq - 1, &fits);
     if (head_stride % whole || row_stride % whole)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "%s: the strides %llu and %llu must be multiples of %u elements", op,
@@ -1356,14 +1366,14 @@ static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t ma
                             op, (unsigned long long)most);
     ptxk__span_repeat(&rows, 0, kv_heads, head_stride);
     ptxk__span_repeat(&rows, 1, max_seq, row_stride);
-    if (!ptxk__span_distinct(&rows))
+    if (!ptxk__span_is_distinct(&rows))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "%s: rows overlap with a head_stride of %llu and a row_stride of %llu", op,
                             (unsigned long long)head_stride, (unsigned long long)row_stride);
     return PTX_E_NONE;
 }
 
-/* K or V: the pool, or the array of `batch` addresses. */
+/* The span of K or of V: the pool, or the array of `batch` addresses. */
 static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
                                    uint32_t pool_pages, uint64_t row_bytes, int written) {
     ptxk__span s;
@@ -1376,7 +1386,8 @@ static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
 
-/* What it emits belongs to its caller's line: here the site that the builder's macros take is a parameter. */
+/* Errors in the public vocabulary carry the caller's line: here the site that the builder's macros take is a
+   parameter. */
 #undef PTX__AT
 #define PTX__AT site
 
@@ -1423,7 +1434,7 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
         ptx_ld_vec(k, PTX_B32, 4, mem, words);
 }
 
-/* The two halves of a word, f16 or bf16, as f32. */
+/* Converts the two halves of a word, f16 or bf16, to f32. */
 #define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
 static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word,
                               ptx_val out[2]) {
@@ -1458,15 +1469,13 @@ PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored
     return stored == PTX_F32 ? 4 : 8;
 }
 
-/* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
-static uint32_t ptxk__words(uint32_t bytes) {
-    return bytes / 4;
-}
+/* The number of b32 words in an access of `bytes` bytes; 0: one b16. */
+static uint32_t ptxk__access_words(uint32_t bytes) { return bytes / 4; }
 
 PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
                                ptx_val *out) {
     ptx_val words[4], wide[8];
-    uint32_t i, count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    uint32_t i, count = ptxk__access_words(n * (stored == PTX_F32 ? 4u : 2u));
     if (count > 4 || !n || (n & (n - 1)) || !out) {
         ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_load_f32 of %u elements of %s", n,
                  ptx_type_name(stored));
@@ -1492,7 +1501,7 @@ PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored,
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
+/* Converts f32 to bf16 bits, rounded to nearest even, on targets without the instruction. */
 static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x) {
     ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
     odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
@@ -1516,7 +1525,7 @@ PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, u
                  ptx_type_name(stored));
         return;
     }
-    for (i = 0; i < ptxk__words(n * (stored == PTX_F32 ? 4u : 2u)); i++) {
+    for (i = 0; i < ptxk__access_words(n * (stored == PTX_F32 ? 4u : 2u)); i++) {
         if (stored == PTX_F32) {
             words[i] = ptx_as(x[i], PTX_B32);
         } else if (modern) {
@@ -1524,8 +1533,8 @@ PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, u
             words[i] = ptx_as(words[i], PTX_B32);
         } else {
             pair[0] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i]) : ptxk__to_bf16(k, site, x[2 * i]);
-            pair[1] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1])
-                                        : ptxk__to_bf16(k, site, x[2 * i + 1]);
+            pair[1] =
+                stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1]) : ptxk__to_bf16(k, site, x[2 * i + 1]);
             words[i] = ptx_pack(k, PTX_B32, 2, pair);
         }
     }
@@ -1534,7 +1543,7 @@ PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, u
 PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
                                 const ptx_val *x) {
     ptx_val words[4];
-    uint32_t count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    uint32_t count = ptxk__access_words(n * (stored == PTX_F32 ? 4u : 2u));
     int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     if (count > 4 || !n || (n & (n - 1)) || !x
         || (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16)) {
@@ -1584,13 +1593,13 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 
 /* -- vocabulary: arguments of a kernel -- */
 
-/* The address in the args of a pointer to global memory. */
+/* Loads a pointer to global memory from the arguments. */
 static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
     return ptx_ptr(p, PTX_GLOBAL);
 }
 
-/* A u32 of the arguments. */
+/* Loads a u32 from the arguments. */
 static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
@@ -1606,9 +1615,9 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 
 /* -- vocabulary: numbers in kernels -- */
 
-/* n elements as f32, like ptxk_load_f32; p: NULL, or where they are there: zeros elsewhere. */
-static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                          ptx_val *out) {
+/* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
+static void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                              ptx_val *out) {
     ptx_val words[4], wide[8];
     uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
     if (!p) {
@@ -1629,8 +1638,8 @@ static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint
     for (i = 0; i < n; i++) out[i] = wide[i];
 }
 
-/* x as memory of that type would give it back. */
-static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
+/* Rounds x to the type, as a store and a load would. */
+static ptx_val ptxk__round_to_type(ptx_kernel *k, ptx_type stored, ptx_val x) {
     ptx_val half;
     if (stored == PTX_F32) return x;
     if (stored == PTX_F16) {
@@ -1643,8 +1652,8 @@ static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
     return ptx_as(half, PTX_F32);
 }
 
-/* The smaller one; NaN stays. */
-static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
+/* min(x, limit); NaN stays NaN. */
+static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
     ptx_val above;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
@@ -1652,7 +1661,7 @@ static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
     return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
-/* Two f32 as one register of two f16 or bf16 (from sm_80 on), the first one low. */
+/* Packs two f32 into one register of two f16 or bf16 (sm_80 on), the first in the low half. */
 static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
     ptx_val pair[2], whole;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
@@ -1664,8 +1673,8 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
     return ptx_pack(k, PTX_B32, 2, pair);
 }
 
-/* +inf becomes the largest number, NaN stays: no inf - inf is ever computed. */
-static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
+/* Replaces +inf by the largest finite number, so that inf - inf is never computed. NaN stays NaN. */
+static ptx_val ptxk__clamp_infinity(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
         return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
@@ -1690,22 +1699,22 @@ static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
 
 /* -- vocabulary: tiles in shared memory -- */
 
-/* A tile is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
-   where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
-   bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
-   that r times the pitch leaves equal modulo 8. */
+/* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
+   chunk c ^ turn(r). Then neither the same chunk of 8 consecutive rows (ldmatrix) nor 8 consecutive chunks of
+   one row (copies) have a bank conflict. turn(r) takes the bits of r for which r times the pitch is the same
+   modulo 8. */
 typedef struct ptxk__tile {
     uint32_t rows, chunks; /* what is copied */
-    uint32_t wide;         /* chunks that there are, in pairs: the last may be one of zeros */
+    uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
     uint32_t pitch;
-    uint32_t swap;         /* chunks that change places among each other: a power of two, 2 to 8 */
-    uint32_t threads;      /* of the block, which copies it */
-    uint32_t pass;         /* rows that it copies at once: a power of two */
+    uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t threads; /* threads of the block that copies the tile */
+    uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
-/* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
+/* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                             uint32_t threads) {
+                            uint32_t threads) {
     t->rows = rows;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
@@ -1715,12 +1724,10 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
-    return t->rows * t->pitch * 16;
-}
+static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
 
-/* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
-static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
+/* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
+static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
@@ -1729,11 +1736,11 @@ static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row,
     return ptx_mul(k, at, ptx_u32(16));
 }
 
-/* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
+/* The part of a tile that a thread copies: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
 typedef struct ptxk__tile_copier {
     ptx_val row, chunk;
-    ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
-    ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
+    ptx_val to[8];       /* byte offset in the tile for pass i, by i modulo 8 / pass */
+    ptx_val busy, there; /* predicates: the thread copies; its chunk is not padding */
 } ptxk__tile_copier;
 
 static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
@@ -1748,27 +1755,29 @@ static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val ti
     if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
     for (i = 0; i < ptxk__tile_phases(t); i++) {
         ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__tile_place(k, t, row, c->chunk);
+        c->to[i] = ptxk__tile_chunk_offset(k, t, row, c->chunk);
     }
 }
 
-/* at + rows * stride, in 64 bits; stride: u32, in elements of so many bytes; rows * bytes below 2^32. */
-static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
+/* at + rows * stride * bytes, in 64 bits. stride: u32, elements of `bytes` bytes; rows * bytes is below
+   2^32. */
+static ptx_val ptxk__advance_rows(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
     at = ptx_mad_wide(k, stride, ptx_u32(rows * bytes), ptx_as(at, PTX_U64));
     return ptx_ptr(at, PTX_GLOBAL);
 }
 
-/* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
-static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                               uint32_t bytes) {
+/* The global address of this thread's first chunk of the tile whose row 0 is at `at`. stride: u32, elements
+   from row to row. */
+static ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
+                                      uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
     return ptx_ptr_add(k, at, c->chunk, 16);
 }
 
-/* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
-   from: of ptxk__tile_from. From sm_80 on the copies are under way when this returns, and belong to the next
-   group; before, they are stored, and the next barrier shows them. */
+/* Copies the first `rows` rows (s32, negative counts as 0) of a tile to the shared address `to`, and fills
+   the others with zeros. from: of ptxk__tile_copy_source. From sm_80 on this issues cp.async, which belongs
+   to the next committed group; before, it stores, and needs a barrier. */
 static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                             ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
@@ -1780,7 +1789,7 @@ static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile
     for (i = 0; i < passes; i += n) {
         for (j = i; j < i + n && j < passes; j++) {
             p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
-            here = j ? ptxk__rows_on(k, from, stride, j * t->pass, bytes) : from;
+            here = j ? ptxk__advance_rows(k, from, stride, j * t->pass, bytes) : from;
             if (async) {
                 valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
                 if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
@@ -1805,24 +1814,25 @@ static void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
-/* All copies have come, for all threads, and what any of them read before may be overwritten. */
+/* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
 static void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
-   half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
-   multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
+/* The address from which a lane reads fragments: row `row` (u32) of any 8 or 16 rows that begin at a multiple
+   of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
+   fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
+   bits only, and one register serves all pairs. */
 static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                  ptx_val half) {
-    ptx_val at = ptxk__tile_place(k, t, row, half);
+    ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
-/* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
-   8) on. */
-static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
+/* The reader address for pair i, and the byte offset of the pair from it, in the rows from first_row (a
+   multiple of 8) on. */
+static ptx_val ptxk__tile_pair_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
     reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
@@ -1833,16 +1843,16 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
     return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
 }
 
-/* This lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                               uint32_t pair) {
-    reader = ptxk__tile_turn(k, t, reader, pair);
+/* The address of this lane's chunk of a pair. */
+static ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
+                                       uint32_t pair) {
+    reader = ptxk__tile_pair_reader(k, t, reader, pair);
     return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
 }
 
-/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
-   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
-static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+/* The byte distance from a chunk of a row below 8 to the same chunk `rows` rows further on. The tile begins
+   at a multiple of 128; rows is a multiple of 8, or of a power of two that the row is below. */
+static ptx_val ptxk__tile_row_distance(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
     uint32_t turn = rows / (8 / t->swap) % t->swap;
     if (turn) {
         place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
@@ -1853,10 +1863,10 @@ static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place,
 
 /* -- vocabulary: products of tiles -- */
 
-/* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
-   point, by its number, and what comes, in registers:
+/* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
+   bytes, or 8 of 4), and the registers that it gets:
      rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
-     columns B of two mma side by side, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
+     columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
      across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
 static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
@@ -1869,8 +1879,8 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
     *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
 }
 
-/* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
-   of half the depth. */
+/* d += a b, 16 x 8, over two chunks along k. type: of the elements; PTX_F32 runs as tf32. Before sm_80: two
+   products of half the depth. */
 static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
                            const ptx_val b[2]) {
     ptx_val out[4];
@@ -1889,14 +1899,14 @@ static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx
 
 /* -- vocabulary: the blocks of a cluster -- */
 
-#define PTXK__CLUSTER 8u /* blocks of a cluster that every device with clusters takes */
+#define PTXK__CLUSTER 8u /* the largest portable cluster */
 
-/* They lie side by side along z, as many as the launch says; of a launch without clusters each is one by
-   itself. Some may leave at once, those of the highest ranks: its barrier waits for those that are left, and
-   their shared memory is nobody's. Where a target has no clusters, a block is all there is. */
+/* The blocks of a cluster lie along z; their number is the launch's. Without clusters, each block is a
+   cluster of its own. Blocks of the highest ranks may exit at once: the cluster barrier waits only for the
+   live ones, and nobody reads the shared memory of the others. */
 typedef struct ptxk__cluster {
     int possible;
-    ptx_val rank, live; /* this block's place; how many are left, from rank 0 on */
+    ptx_val rank, live; /* this block's rank; the number of live blocks, ranks 0 ... live - 1 */
 } ptxk__cluster;
 
 static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
@@ -1908,12 +1918,13 @@ static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
     return c;
 }
 
-/* A condition on which a block leaves. The others of the cluster may not, and need not: see above. */
-static ptx_val ptxk__cluster_leaves(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
+/* The condition on which a block of the cluster may exit. It need not be uniform over the cluster: see
+   above. */
+static ptx_val ptxk__cluster_exit_condition(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
     return c->possible ? ptx_cluster_uniform(k, p) : p;
 }
 
-/* Between these two the others do what they did before, and need not wait. */
+/* Splits the cluster barrier: work between arrive and wait does not wait for other blocks. */
 static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
     if (c->possible) ptx_cluster_arrive(k);
 }
@@ -1922,8 +1933,8 @@ static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
     if (c->possible) ptx_cluster_wait(k);
 }
 
-/* A barrier of the cluster, which is one of the block. */
-static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
+/* A barrier of the cluster; it includes one of the block. */
+static void ptxk__cluster_barrier(ptx_kernel *k, const ptxk__cluster *c) {
     if (!c->possible) {
         ptx_bar_sync(k, ptx_imm(0));
         return;
@@ -1932,8 +1943,8 @@ static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
     ptx_cluster_wait(k);
 }
 
-/* p, where piece i of something that the live blocks share out is this one's, else false. */
-static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
+/* p where this block owns piece i of work shared by the live blocks, else false. */
+static ptx_val ptxk__cluster_owns_piece(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
     ptx_val mine;
     if (!c->possible) return p;
     mine = ptx_rem(k, i, c->live);
@@ -1941,8 +1952,9 @@ static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_va
     return ptx_and(k, p, mine);
 }
 
-/* Where the `turn`th live block behind this one, around the end, has what is at `address` here. */
-static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val address, ptx_val turn) {
+/* The address in the `turn`th live block after this one (cyclically) that corresponds to `address` here. */
+static ptx_val ptxk__cluster_peer_address(ptx_kernel *k, const ptxk__cluster *c, ptx_val address,
+                                          ptx_val turn) {
     ptx_val rank = ptx_add(k, c->rank, turn), less, p;
     less = ptx_sub(k, rank, c->live);
     p = ptx_setp(k, PTX_GE, rank, c->live);
@@ -1950,32 +1962,32 @@ static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val
     return ptx_mapa(k, address, rank);
 }
 
-/* What each live block has a share of, to be had by all: the caller's writes, below `here`, come once for
-   this block's memory and once for all others', at `to`, in a loop; then all meet.
+/* Broadcasts to the shared memory of every live block what each block has a share of. The caller writes its
+   share to `to`, first in this block, then in each other, in a loop; a cluster barrier ends it.
 
-       for (pass = 0; ptxk__cluster_spread(k, c, pass, here, &to); pass++) write(to);
+       for (pass = 0; ptxk__cluster_broadcast(k, c, pass, here, &to); pass++) write(to);
 
-   Before it the block has arrived: what it has at `here` may be written over from then on. */
-static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
-                                ptx_val *to) {
+   The block must have called ptxk__cluster_arrive before: others may overwrite `here` from then on. */
+static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
+                                   ptx_val *to) {
     ptx_val turn;
     *to = here;
     if (!pass) return 1;
     if (pass == 1 && c->possible) {
         ptx_cluster_wait(k);
         turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
-        *to = ptxk__cluster_peer(k, c, here, turn);
+        *to = ptxk__cluster_peer_address(k, c, here, turn);
         return 1;
     }
     if (c->possible) ptx_end(k);
-    ptxk__cluster_meet(k, c);
+    ptxk__cluster_barrier(k, c);
     return 0;
 }
 
 /* -- vocabulary: pages of a pool -- */
 
-/* The row, u64, of a head at a position of a page: pages are [kv_heads, page_size] rows, or, with rows_first,
-   [page_size, kv_heads]. */
+/* The row number, u64, of a head at a position of a page. Pages are [kv_heads, page_size] rows, or, with
+   rows_first, [page_size, kv_heads]. */
 static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
                               ptx_val page, ptx_val head, ptx_val position) {
     ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
@@ -1986,31 +1998,31 @@ static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_si
 
 /* -- vocabulary: online softmax -- */
 
-#define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
+#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
 
-/* 2^(x - y), the weight of a score x where y is the maximum. */
-static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
+/* The weight 2^(x - y) of a score x relative to the maximum y. */
+static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     ptx_val difference = ptx_sub(k, x, y);
     return ptx_ex2(k, difference);
 }
 
-/* A scale above 1 comes behind a product with q: q times that might become infinite, and 0 in K then NaN. */
+/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
 static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
-/* A state is a reference `most`, in base 2, that weights 2^(score - most) are relative to, the sum of those
-   weights, and the caller's sums of weighted values. */
+/* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
+   caller's sums of weighted values. */
 typedef struct ptxk__softmax {
     ptx_var most, total;
 } ptxk__softmax;
 
 static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     ptxk__softmax s;
-    s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+    s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
     return s;
 }
 
-/* A score with +inf as the largest number, NaN as it is: no inf - inf is ever computed. */
+/* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
 static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     ptx_val infinite;
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
@@ -2019,41 +2031,42 @@ static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
-/* The reference becomes `most`: returns what the caller's sums are to be multiplied with. */
-static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+/* Sets the reference to `most`. Returns the factor for the caller's sums. */
+static ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
-    shrink = ptxk__weight(k, old, most);
+    shrink = ptxk__score_weight(k, old, most);
     total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
     ptx_set(k, s->most, most);
     ptx_set(k, s->total, total);
     return shrink;
 }
 
-/* n states become one: its reference, its total, and the factor of each state's sums. */
-static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                               ptx_val *factor, ptx_val *top, ptx_val *all) {
+/* Merges n states: the reference and total of all, and the factor for the sums of each. */
+static void ptxk__softmax_merge(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                                ptx_val *factor, ptx_val *top, ptx_val *all) {
     uint32_t i;
     *top = most[0];
     for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
     for (i = 0; i < n; i++) {
-        factor[i] = ptxk__weight(k, most[i], *top);
+        factor[i] = ptxk__score_weight(k, most[i], *top);
         *all = i ? ptx_fma(k, factor[i], total[i], *all) : ptx_op2(k, PTX_MUL, PTX_RN, factor[i], total[i]);
     }
 }
 
 /* -- vocabulary: the last block to arrive -- */
 
-/* For all threads of a block, behind their writes to global memory: true in all threads of the last of
-   `count` blocks to come here with this counter (u32, global, 0 at first and afterwards again), which then
-   sees what the others wrote. flag: 4 bytes of shared memory that nothing else touches meanwhile. */
-static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
+/* Decides which block is the last to arrive. All threads of a block call it after their writes to global
+   memory. It returns true in all threads of the last of `count` blocks with this counter (u32, global, 0
+   before and after); that block then sees the writes of the others. flag: 4 bytes of shared memory that
+   nothing else uses meanwhile. */
+static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
     ptx_val last = ptx_sub(k, count, ptx_u32(1)), p, old;
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
     {
-        /* release: the barrier has put the block's writes before it; acquire: for those of the others. inc
-           wraps to 0 when it finds `last`: ready for the next launch. */
+        /* release: the barrier orders the block's writes before it; acquire: orders the other blocks' writes
+           before the reads that follow. inc wraps to 0 at `last`, ready for the next launch. */
         old = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), last);
         ptx_st(k, PTX_U32, ptx_at(flag, 0), old);
     }
@@ -2066,15 +2079,15 @@ static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx
 
 /* -- vocabulary: rows of elements -- */
 
-/* How a row of n elements is shared: by a warp to 1024, else by a block; in registers to 16384. Element
-   (round * threads + thread) * vec + e is element e of a thread's round. */
-#define PTXK__ROW_LANES 32u   /* elements of a lane, most, where a warp has a row */
-#define PTXK__ROW_THREADS 16u /* ... of a thread where a block has it: 1024 threads have 64 registers each */
+/* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
+   16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
+#define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
+#define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
 #define PTXK__N_MAX (1u << 24)
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
-    uint32_t passes; /* over the row, each of rounds accesses a thread; 1: the row stays in registers */
+    uint32_t passes; /* passes over the row, each of `rounds` accesses a thread; 1: it stays in registers */
     uint32_t block;  /* threads of a block */
 } ptxk__row;
 
@@ -2101,14 +2114,14 @@ static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
     return ptxk__ceil_div(rows, f->block / f->threads);
 }
 
-/* Where a thread is: its row, its first element, and which of its accesses are inside the row. */
-typedef struct ptxk__seat {
-    ptx_val row, lane, start; /* start: lane * vec, plus what passes add */
+/* The position of a thread: its row, its first element, and predicates for the accesses inside the row. */
+typedef struct ptxk__row_position {
+    ptx_val row, lane, start; /* start: lane * vec, plus the offset of the pass */
     ptx_val inside[32];
-} ptxk__seat;
+} ptxk__row_position;
 
-/* In a warp's row, ends the warps that have none. */
-static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__seat *s) {
+/* Begins a row kernel; warps without a row exit. */
+static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__row_position *s) {
     ptx_val tid = ptx_tid_x(k), p;
     s->row = ptx_ctaid_x(k);
     s->lane = tid;
@@ -2128,7 +2141,7 @@ static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
     return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
 }
 
-static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
+static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_position *s) {
     uint32_t r;
     for (r = 0; r < f->rounds; r++) {
         if (ptxk__row_partial(f, r)) {
@@ -2138,24 +2151,24 @@ static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
     }
 }
 
-/* The address of the thread's first element in the row; of a row of weights where `row` is NULL. */
-static ptx_val ptxk__row_at(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val args,
-                            size_t offset, uint32_t bytes, int own) {
+/* The address of the thread's first element in the row; row NULL: in a row of weights. */
+static ptx_val ptxk__row_address(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_val args,
+                                 size_t offset, uint32_t bytes, int own) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
     if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
     return ptx_ptr_add(k, at, s->start, bytes);
 }
 
-static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
-                           ptx_val *out) {
+static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
+                           ptx_val at, ptx_val *out) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++)
-        ptxk__load_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
-                      ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
+        ptxk__load_f32_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
+                          ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
 }
 
-static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
-                            const ptx_val *x) {
+static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
+                            ptx_val at, const ptx_val *x) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++) {
         int partial = ptxk__row_partial(f, r);
@@ -2170,9 +2183,11 @@ static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op,
     return ptxk_block_reduce(k, op, x, f->threads / 32, scratch);
 }
 
-/* A loop over the passes of a row: the seat inside it; *i counts elements. ptx_end() closes it. */
-static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val *i) {
-    ptxk__seat here = *s;
+/* Opens a loop over the passes of a row and returns the position in it; *i counts elements. ptx_end() closes
+   it. */
+static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s,
+                                         ptx_val *i) {
+    ptxk__row_position here = *s;
     *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
     here.start = ptx_add(k, s->start, *i);
     ptxk__row_inside(k, f, &here);
@@ -2181,48 +2196,50 @@ static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__
 
 /* -- vocabulary: rows of weights, formats -- */
 
-/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
-   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
-   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
-   which values these are is `order`, and where x lies in shared memory is the same for all formats
-   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
+/* Formats of weights: the facts that plans and kernels need. A new format is a row of ptxk__blocks and a read
+   function.
 
-   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
-   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
-   it needs, and puts neighbours together. That no two lanes ask for one bank:
-     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours.
-                 Q4_0 and Q6_K, with few columns: 1024 values of theirs would end within a sector
-     unit 1024   a row's part is cut into runs, each of whole chunks for itself (a chunk that two share is
-                 copied twice). Those of Q8_0 lie 144 words apart, 16 banks, those of Q4_0 40 words, 8 banks.
-                 Chunks leave a block of Q6_K where it is in 4 banks: of four blocks 210 bytes apart, two and
-                 two meet. One of the two reads its words in the order 2, 3, 0, 1, and blocks that begin at a
-                 word, and need no fifth, read one again that keeps out of the others' way. */
-#define PTXK__ROWS_MAX 4u /* of a warp */
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
+   lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
+   values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x). Plain
+   numbers: a lane takes 8 of 256.
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* halves have an integer scale; not so; no integers */
+   Blocks of 18, 34 and 210 bytes are 2-byte aligned in a row, and rows need not begin at a multiple of 16.
+   They are copied to shared memory unchanged, in chunks of 16 bytes. There a lane reads aligned words, one
+   more than it needs, and shifts adjacent words together. Bank conflicts are avoided so:
+     unit 2048   a lane has two blocks; the four blocks that a warp reads at a time are every second one. For
+                 Q4_0 and Q6_K with few columns, whose 1024 values would end within a sector.
+     unit 1024   a row's part is cut into runs of whole chunks (a chunk that two runs share is copied twice).
+                 Runs of Q8_0 are 144 words apart, 16 banks; those of Q4_0 40 words, 8 banks. Blocks of Q6_K,
+                 210 bytes apart, conflict in pairs: one of each pair reads its words in the order 2, 3, 0,
+                 1, and a block that begins at a word, and needs no fifth, reads a word again that is in
+                 no other lane's bank. */
+#define PTXK__ROWS_MAX 4u /* most rows of a warp */
+
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS };                /* scale for each half; without; plain */
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
-typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
+typedef struct ptxk__lane { /* values that a lane computes once */
     ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
-    ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
-    ptx_val d[2], s[2]; /* ... of the factor of the first half's group, of the sum that this lane counts */
+    ptx_val x[2];           /* offsets in a record of x: of the two halves of 16, first time */
+    ptx_val d[2], s[2];     /* of the first half's factor; of the sum that this lane adds */
     ptx_val c[10];          /* the format's own */
 } ptxk__lane;
 
 typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
     ptx_val block;           /* its block's first byte */
     ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
-    ptx_val pick;            /* ... and how prmt puts two of them together */
-    uint32_t turning;        /* lanes may read their words in another order: */
-    ptx_val other, fifth;    /* ... where the third word is read, and the fifth; `words` is the first's */
-    ptx_val swapped;         /* ... predicate: the order is 2, 3, 0, 1 */
+    ptx_val pick;            /* prmt selector that joins two of them */
+    uint32_t turning;        /* whether lanes may read words in the order 2, 3, 0, 1: */
+    ptx_val other, fifth;    /* addresses of the third and fifth word; `words` is the first's */
+    ptx_val swapped;         /* predicate: this lane does */
 } ptxk__place;
 
 typedef struct ptxk__share {
-    ptx_val half[2][4]; /* bytes, each format's own multiple of the integers */
+    ptx_val half[2][4]; /* bytes: the integers times a constant of the format */
     ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
     ptx_val factor;     /* f32, of the block */
-    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane has */
+    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
     ptx_val number[8];  /* f32 */
 } ptxk__share;
 
@@ -2231,12 +2248,12 @@ typedef struct ptxk__block {
     uint32_t id, values, bytes; /* of a block */
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
-    uint32_t is_signed;         /* the bytes */
-    uint32_t unit, pair; /* values of a step with few columns; blocks of 256 that lie side by side then */
-    uint32_t run, run_area;     /* values, bytes in shared memory of a run, where a step has 1024; or 0 */
-    uint32_t rows;              /* most of a warp */
-    float first, second;        /* the bytes' multiples, inverted */
-    float offset;               /* subtracted from every integer; has_minimum: the format's own */
+    uint32_t is_signed;     /* the bytes */
+    uint32_t unit, pair;    /* values of a step with few columns; adjacent blocks of 256 then */
+    uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
+    uint32_t rows;          /* most rows of a warp */
+    float first, second;    /* 1 / the constant of the first and second half */
+    float offset;           /* subtracted from every integer; has_minimum: blocks have their own */
     uint32_t has_minimum;
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
@@ -2244,10 +2261,10 @@ typedef struct ptxk__block {
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
 
-/* Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
-   c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
-   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
-   parts. Masks and shifts of the lane make one rule of both cases. */
+/* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
+   c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
+   c + 1. The scales and minimums of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
+   parts. The lane's masks and shifts cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
@@ -2269,8 +2286,8 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
 }
 
 /* (a >> shift & mask) | (b >> other & rest) */
-static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                               ptx_val other, ptx_val rest) {
+static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
+                                  ptx_val other, ptx_val rest) {
     ptx_val high, low;
     high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
     high = ptx_and(k, high, ptx_as(mask, PTX_U32));
@@ -2279,18 +2296,18 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
                     ptx_imm(0xea)); /* low & rest | high */
 }
 
-/* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
-static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
+/* Reads the first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
+static void ptxk__read_k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
     ptx_val head[4], half[2], low, minimum;
     ptxk_load16(k, NULL, ptx_at(block, 0), head);
     ptx_unpack(k, PTX_F16, 2, head[0], half);
     share->factor = ptx_cvt(k, PTX_F32, half[0]);
     minimum = ptx_cvt(k, PTX_F32, half[1]);
-    low = ptxk__two_parts(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
+    low = ptxk__merge_fields(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
     share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
     low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
     share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
+    low = ptxk__merge_fields(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
     low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
     share->minimum = ptx_mul(k, minimum, low);
 }
@@ -2304,10 +2321,11 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
         share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
     }
-    ptxk__k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, at->block, share);
 }
 
-/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
+/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes that all lanes with the same h
+   read. */
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
@@ -2332,25 +2350,27 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
         x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
         share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
     }
-    ptxk__k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, at->block, share);
 }
 
-/* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
-static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                           ptx_val *out) {
+/* Loads 4 n bytes from `words` + offset, 2-byte aligned: loads n + 1 aligned words and joins each two by
+   prmt. */
+static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
+                             ptx_val *out) {
     ptx_val word[9];
     uint32_t i;
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
     for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-/* 16 bytes, `add` + offset behind what the place holds; turning lanes change the halves that they read. */
-static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
-                              ptx_val *out) {
+/* Loads 16 bytes at `add` + offset from the place. Lanes with the swapped order exchange the halves that they
+   read. */
+static void ptxk__load_16_bytes(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
+                                ptx_val *out) {
     ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
     uint32_t i;
     if (!at->turning) {
-        ptxk__words_at(k, at, from, offset, 4, out);
+        ptxk__load_words(k, at, from, offset, 4, out);
         return;
     }
     other = ptx_ptr_add(k, at->other, add, 1);
@@ -2362,14 +2382,14 @@ static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add,
     for (i = 0; i < 4; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
+static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
     ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
-   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
-   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128. Low nibbles are values 128 n + 32 a + 16 h
+   ..., high nibbles those 64 further on. Their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
+   ... of the 64. With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no
    subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val a, n, h;
@@ -2389,8 +2409,8 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
                             ptxk__share *share) {
     ptx_val from, q[4], h[4], x, y;
     uint32_t i;
-    ptxk__16_bytes_at(k, at, lane->c[4], 0, q);
-    ptxk__16_bytes_at(k, at, lane->c[2], 128, h);
+    ptxk__load_16_bytes(k, at, lane->c[4], 0, q);
+    ptxk__load_16_bytes(k, at, lane->c[2], 128, h);
     for (i = 0; i < 4; i++) {
         x = ptx_shl(k, q[i], ptx_u32(2));
         x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
@@ -2404,35 +2424,35 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     from = ptx_ptr_add(k, at->block, lane->c[3], 1);
     share->scale[0] = ptx_ld(k, PTX_S8, ptx_at(from, 192));
     share->scale[1] = ptx_ld(k, PTX_S8, ptx_at(from, 196));
-    share->factor = ptxk__f16_at(k, at->block, 208);
+    share->factor = ptxk__load_f16(k, at->block, 208);
 }
 
 static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
-    ptxk__words_at(k, at, at->words, 0, 8, words);
+    ptxk__load_words(k, at, at->words, 0, 8, words);
     memcpy(share->half[0], words, sizeof share->half[0]);
     memcpy(share->half[1], words + 4, sizeof share->half[1]);
-    share->factor = ptxk__f16_at(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
-/* The first half 16 times as the second: see ptxk__rows_product. */
+/* The first half is 16 times too large, the second is not: see ptxk__rows_product. */
 static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[4];
     uint32_t i;
     (void)lane;
-    ptxk__words_at(k, at, at->words, 0, 4, words);
+    ptxk__load_words(k, at, at->words, 0, 4, words);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
     }
-    share->factor = ptxk__f16_at(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
-/* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
-   lanes lie side by side. */
+/* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32, 4 i ... and 128 + 4 i ..., so that the
+   16-byte accesses of all lanes are adjacent. */
 static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
@@ -2478,10 +2498,8 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind == PTXK__NUMBERS ? 8 : b->values;
-}
+/* The unit of k: a whole block, or 16 bytes of plain numbers. */
+static uint32_t ptxk__block_step(const ptxk__block *b) { return b->kind == PTXK__NUMBERS ? 8 : b->values; }
 
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
@@ -2494,38 +2512,34 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
-    uint32_t planes;     /* of x: 2 or 1 of 8 bits; 0: f32 */
-    uint32_t record;     /* bytes of a record of x: 1024 values as integers, 256 as f32 */
-    uint32_t values;     /* ... its values */
-    uint32_t rows;       /* of the warp */
-    uint32_t unit;       /* values of a row in a step */
+    uint32_t planes; /* byte planes of x: 2 or 1; 0: x is f32 */
+    uint32_t record; /* bytes of a record of x: 1024 values as integers, 256 as f32 */
+    uint32_t values; /* values of a record of x */
+    uint32_t rows;   /* rows of the warp */
+    uint32_t unit;   /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t times;      /* shares of a lane in a step */
-    uint32_t area;       /* bytes in shared memory for a row's part of a step: whole chunks */
-    uint32_t runs;       /* ... of so many runs, */
-    uint32_t run_bytes, run_area; /* ... each of so many bytes of the row, and there */
-    uint32_t turning;    /* some lanes read their words in another order */
-    uint32_t step;       /* ... for the step: all rows */
-    uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
-    uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
-    uint32_t rounds;     /* chunks of a step that a lane copies */
-    uint32_t grain;      /* lanes copy from multiples of so many bytes on: whole sectors, where possible */
-    uint32_t toggles;    /* the start of a step between two such multiples moves so far on, back, on ... */
-    uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
+    uint32_t times;               /* times that a lane takes 32 or 8 values in a step */
+    uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
+    uint32_t runs;                /* runs of a row's part */
+    uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
+    uint32_t turning;             /* some lanes read words in the order 2, 3, 0, 1 */
+    uint32_t step;                /* shared bytes of a step, all rows */
+    uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
+    uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
+    uint32_t rounds;              /* chunks of a step that a lane copies */
+    uint32_t grain;   /* copies begin at multiples of so many bytes: whole sectors, where possible */
+    uint32_t toggles; /* where a step begins between two such multiples: moves by this, back, ... */
+    uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
-/* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
-   their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
-static uint32_t ptxk__x_record(uint32_t planes) {
-    return planes ? 1024 * planes + 320 : 1024;
-}
+/* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
+   sums; and 64 spare bytes, so that blocks b and b + 4 differ by half the banks. */
+static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 320 : 1024; }
 
-static uint32_t ptxk__x_values(uint32_t planes) {
-    return planes ? 1024 : 256;
-}
+static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
 
-/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of
-   a step. 0 when nothing fits. */
+/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: a bound of the rows, or
+   0. unit: values of a step. Returns 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
                               uint32_t most, uint32_t unit, uint32_t room) {
     memset(f, 0, sizeof *f);
@@ -2542,7 +2556,7 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     f->run_bytes = f->unit_bytes / f->runs;
     f->turning = f->run_bytes % 16 != 0 && f->runs > 1;
     f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
-    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
+    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a sector */
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
     f->run_area = block->aligned ? f->unit_bytes
                   : f->runs > 1  ? block->run_area
@@ -2566,11 +2580,11 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
 
 /* -- vocabulary: rows of weights, x -- */
 
-/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
-   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
-   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
-   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
-   A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
+/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2
+   + 2 j1 + j0 (bits) lie at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each of the three orders
+   of formats the 8 lanes of a block then read 8 different sixteenths of the banks. The planes are followed by
+   32 factors d, of groups of 32, blocks in the order 0, 1, 3, 2, and by 32 sums: d times the sum of the
+   integers. A record of numbers: group j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
 
 static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
     return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
@@ -2582,7 +2596,7 @@ static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     return ptx_xor(k, b, half);
 }
 
-/* Byte `which` of four words, as one word. */
+/* Gathers byte `which` of four words into one word. */
 static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
     uint32_t selector = which | (which + 4) << 4;
     ptx_val low, high;
@@ -2591,8 +2605,8 @@ static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t whic
     return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
-/* What the integers of a group of x are multiplied by to be x again, of the largest of its |x| and the sum of
-   all x * 0, which is NaN when anything in it is not finite; and what x is multiplied by to be integers. */
+/* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
+   * 0, which is NaN when an element is not finite; and its inverse, which turns x into integers. */
 static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
     ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
     *inverse = ptx_rcp(k, most);
@@ -2604,11 +2618,11 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
     return ptx_add(k, d, bad);
 }
 
-/* Puts 256 values of x into a record: lane l of a warp, all of it present, has values 8 l ... 8 l + 7, zeros
-   past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
-   record's 1024 (planes 0: of no meaning, the record is 256). */
-static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
-                        const ptx_val x[8]) {
+/* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
+   x. record: address in global or shared memory, 16-byte aligned. block: which 256 of the record's 1024
+   (ignored with 0 planes, where the record is 256). */
+static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
+                          const ptx_val x[8]) {
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
     if (!planes) {
@@ -2680,10 +2694,10 @@ static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val bl
     ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
 }
 
-/* Puts a group of 32 values of x, its number in the column, into that column's records: a lane of a warp, all
-   of it present, has one. The bytes to spare in a record must be 0 already. */
-static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                              ptx_val x) {
+/* Stores a group of 32 values of x, by its number in the column, in that column's records. Each lane of a
+   full warp has one value. The spare bytes of the record must be 0 already. */
+static void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
+                                ptx_val x) {
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -2737,58 +2751,63 @@ static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_
 
 /* -- vocabulary: rows of weights, a warp's dot products -- */
 
-/* ptxk__rows_setup   once in a kernel: what depends on the lane
-   ptxk__rows_start   sends for the first steps of some rows: needs no x yet, so it can run before x is there
-   ptxk__rows_finish  all steps; every lane gets the sums
-   With state.next set, the copies do not end with some rows: after their last step next() aims them at other
-   rows of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or leaves them ended. What is sent and
-   what is multiplied are then two places in one sequence of steps. ptxk__rows_first sends for the first.
-   The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
-   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
-   sm_80; before, through registers, one step ahead. */
+/* A warp's dot products of rows with x.
+
+     ptxk__rows_setup   once in a kernel: computes what depends on the lane
+     ptxk__rows_start   issues the copies of the first steps of some rows; needs no x yet
+     ptxk__rows_finish  runs all steps; every lane gets the sums
+
+   With state.next set, copies continue after the last step of these rows: next() redirects them to other rows
+   of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
+   then two positions in one sequence of steps. ptxk__rows_issue_first issues the first copies.
+
+   Weights come through shared memory, a ring for each warp: a warp's request is 512 consecutive bytes,
+   whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
+   before, they go through registers, one step ahead. */
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val group;                   /* j: which of 4 blocks at a time */
-    ptx_val ring, mine;              /* this warp's shared memory; there, this lane's first chunk */
-    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its run's area */
-    ptx_val run_of[8];               /* ... bytes of the row's part before that run */
-    ptx_val some;                    /* predicate: it copies in the last round too */
+    ptx_val group;                  /* j: which of 4 blocks at a time */
+    ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
+    ptx_val row_of[8], chunk_of[8]; /* the lane's chunk: row of the warp, offset in its run's area */
+    ptx_val run_of[8];              /* bytes of the row's part before that run */
+    ptx_val some;                   /* predicate: it copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];                 /* what the lane copies first, of each round */
-    ptx_val count[8];                /* not sized: in how many steps */
-    ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
-    ptx_val both[8];                 /* toggles: in two steps together */
-    ptx_val half[8];                 /* toggles: u64, of each chunk, bytes from the start of its sector */
-    ptx_val last[8];                 /* sized: in the last step */
-    ptx_var slot;                    /* offset in the ring of what is read in this step */
-    ptx_val own[2];                  /* bytes from a row's start to the lane's block */
-    ptx_val own_last;                /* not sized: in the last step; one that there is */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* places in a slot */
-    ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
+    ptx_val from[8];  /* first source address of each round */
+    ptx_val count[8]; /* not sized: number of steps with this chunk */
+    ptx_var full[8];  /* 2-byte aligned formats: bytes of each chunk that belong to the row */
+    ptx_val both[8];  /* toggles: advance of two steps together */
+    ptx_val half[8];  /* toggles: u64, offset of each chunk in its sector */
+    ptx_val last[8];  /* sized: bytes in the last step */
+    ptx_var slot;     /* ring offset of the step that is read */
+    ptx_val own[2];   /* bytes from a row's start to the lane's block */
+    ptx_val own_last; /* not sized: the same in the last step, of a block that exists */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX];                    /* offsets in a slot */
+    ptx_val pick[2][PTXK__ROWS_MAX];                                               /* ... see ptxk__place */
     ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
-    ptx_val run; /* runs: bytes of the row's part before the run with the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
+    ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
+    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to them, `move` and 0 alternating */
     ptx_val move[PTXK__ROWS_MAX];
-    ptx_var x;                       /* the record of the next step */
+    ptx_var x; /* the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;            /* bytes of the last step; toggles: what its place is turned by */
-    void (*next)(void *context);     /* or NULL */
+    ptx_val rest, turned;        /* bytes of the last step; toggles: xor of its offset */
+    void (*next)(void *context); /* or NULL */
     void *context;
-    ptx_var ahead;                   /* next: the step of its rows that is sent for next; s->steps: none */
-    ptx_var kept[5][8];              /* next: from, count, last, both, half, where they change */
+    ptx_var ahead;      /* next: the step to be copied next; s->steps: none */
+    ptx_var kept[5][8]; /* next: from, count, last, both, half, where they change */
 } ptxk__rows_state;
 
-/* Where the copies of some rows begin. */
-typedef struct ptxk__aim {
+/* Where the copies of a group of rows begin. */
+typedef struct ptxk__copy_start {
     ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
-} ptxk__aim;
+} ptxk__copy_start;
 
 static int ptxk__has_cp_async(ptx_kernel *k) {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
 }
 
-/* Where a lane's halves of x lie in a record, and their groups. Values of lane i, 16 from each of:
+/* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
+   i, 16 of each half:
      pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
      nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
@@ -2802,8 +2821,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
         b = ptx_xor(k, b, other);
         lane->x[0] = ptx_shl(k, b, ptx_u32(4));
-        lane->x[1] = f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512))
-                                          : ptx_xor(k, lane->x[0], ptx_u32(16));
+        lane->x[1] =
+            f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512)) : ptx_xor(k, lane->x[0], ptx_u32(16));
         s->own[0] = ptx_u32(0);
         return;
     }
@@ -2896,26 +2915,26 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
-/* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
-   but those of the last round. */
+/* Whether all chunks of a round lie within a row's part of a step at any alignment: with one row, in every
+   round but the last. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
     return f->block->aligned || (f->rows == 1 && end <= f->unit_bytes);
 }
 
-/* Whether a round's chunks come 512 bytes behind those of the round before. */
-static int ptxk__round_follows(const ptxk__rows *f, uint32_t round) {
+/* Whether the chunks of a round lie 512 bytes after those of the round before. */
+static int ptxk__round_is_consecutive(const ptxk__rows *f, uint32_t round) {
     return round && f->rows == 1 && f->runs == 1;
 }
 
-typedef struct ptxk__sent { /* a step's chunks on their way through registers */
+typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
-} ptxk__sent;
+} ptxk__chunks_in_flight;
 
-/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
-   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
-static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                            ptx_val index, ptxk__sent *sent) {
+/* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
+   step. Before sm_80 it loads, and ptxk__rows_store_chunks stores. */
+static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                                    ptx_val index, ptxk__chunks_in_flight *sent) {
     int async = ptxk__has_cp_async(k);
     ptx_val to, there, last, from, bytes, go, next;
     uint32_t i;
@@ -2927,7 +2946,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     to = ptx_ptr_add(k, s->mine, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
-        if (ptxk__round_follows(f, i)) {
+        if (ptxk__round_is_consecutive(f, i)) {
             from = ptx_ptr_add(k, from, ptx_u64(512), 1);
         } else {
             from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
@@ -2949,8 +2968,10 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         if (async) {
             if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
             ptx_guard(k, go);
-            if (f->sized) ptx_cp_async_16_zfill(k, to, from, bytes);
-            else ptx_cp_async_16(k, to, from);
+            if (f->sized)
+                ptx_cp_async_16_zfill(k, to, from, bytes);
+            else
+                ptx_cp_async_16(k, to, from);
         } else {
             sent->go[i] = go;
             sent->from[i] = from;
@@ -2969,9 +2990,9 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     if (async) ptx_cp_async_commit(k);
 }
 
-/* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
-   chunk, two by two. */
-static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
+/* Before sm_80: stores the chunks that ptxk__rows_issue_copies loaded in the ring. The last bytes of a row
+   that are no whole chunk go two by two. */
+static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const ptxk__chunks_in_flight *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
     if (ptxk__has_cp_async(k)) return;
@@ -2993,7 +3014,7 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
     }
 }
 
-/* The steps of `bytes` bytes of each row. */
+/* Computes the number of steps for `bytes` bytes of each row, and the last step. */
 static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
     ptx_val last_step, p;
     s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
@@ -3009,16 +3030,17 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
 }
 
-/* Where copies of the rows row ... row + f->rows - 1 of n begin; base: of row 0, what is skipped included. */
-static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
-                           ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
+/* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0, including
+   the skipped bytes. */
+static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
+                                  ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *start) {
     ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
     uint32_t i;
     unit = ptx_u32(f->unit_bytes);
     last_row = ptx_sub(k, n, ptx_u32(1));
     if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i)) {
+        if (!ptxk__round_is_consecutive(f, i)) {
             r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
             r = ptx_min(k, r, last_row);
             at = ptx_mul_wide(k, r, row_bytes);
@@ -3026,23 +3048,23 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
             if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
             off = s->chunk_of[i];
             if (!f->block->aligned) {
-                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* a number, no address to be followed */
+                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* used as a number, not dereferenced */
                 low = ptx_and(k, low, ptx_u32(f->grain - 1));
             }
             if (f->toggles) {
                 off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
                 here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-                aim->half[i] = ptx_cvt(k, PTX_U64, here);
+                start->half[i] = ptx_cvt(k, PTX_U64, here);
             } else if (!f->block->aligned) {
                 off = ptx_sub(k, s->chunk_of[i], low);
             }
-            aim->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+            start->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         }
         if (!f->sized) {
             p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
-            aim->count[i] = ptx_selp(k, s->steps, last_step, p);
+            start->count[i] = ptx_selp(k, s->steps, last_step, p);
             if (i + 1 == f->rounds && f->step % 512)
-                aim->count[i] = ptx_selp(k, aim->count[i], ptx_u32(0), s->some);
+                start->count[i] = ptx_selp(k, start->count[i], ptx_u32(0), s->some);
             continue;
         }
         here = low;
@@ -3051,19 +3073,19 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
             here = ptx_xor(k, low, s->turned);
         }
         if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
-        aim->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        start->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
         if (ptxk__round_is_whole(f, i)) continue;
         if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
-        aim->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
+        start->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
         if (!f->toggles) continue;
         p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
-        aim->both[i] = ptx_add(k, aim->full[i], p);
+        start->both[i] = ptx_add(k, start->full[i], p);
     }
 }
 
-/* The order of words of row i, whose block lies `past` bytes, 0 or 2, behind a word: of four blocks that a
-   warp reads at a time 0 and 2 or 1 and 3 are past one. */
-static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
+/* Chooses the order of words of row i, whose block lies `past` bytes, 0 or 2, after an aligned word: of the
+   four blocks that a warp reads at a time, either 0 and 2 or 1 and 3 have `past` 2. */
+static void ptxk__rows_word_order(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
     ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
     odd = ptx_and(k, s->group, ptx_u32(1));
     odd = ptx_shl(k, odd, ptx_u32(2));
@@ -3078,9 +3100,9 @@ static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_
     s->other[i] = ptx_selp(k, at, again, p);
 }
 
-/* Where what is read of those rows lies in a slot. */
-static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
-                            ptx_val row_bytes, ptx_val row, ptx_val n) {
+/* Computes the offsets in a slot that the lane reads for those rows. */
+static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
+                                    ptx_val row_bytes, ptx_val row, ptx_val n) {
     ptx_val last_row, r, at, low, p, here, off;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
     if (f->block->aligned) return;
@@ -3095,7 +3117,7 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         if (f->toggles) {
             off = ptx_and(k, low, ptx_u32(f->toggles));
             p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* on, or back */
+            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* forward, or back */
             s->moved[i] = ptx_var_new(k, ptx_u32(0));
         }
         for (t = 0; t < f->times; t++) {
@@ -3118,45 +3140,44 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
             at = ptx_and(k, at, ptx_u32(~3u));
             s->words[t][i] = at;
             off = ptx_sub(k, here, at);
-            if (f->turning) ptxk__rows_turn(k, s, i, off);
+            if (f->turning) ptxk__rows_word_order(k, s, i, off);
             off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
             s->pick[t][i] = ptx_as(off, PTX_B32);
         }
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
-   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
-   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
-   ptxk__rows_finish is through. */
+/* Begins rows row ... row + f->rows - 1 of a matrix of n rows of row_bytes each; rows past the end repeat the
+   last one. Takes `bytes` bytes of each row from `skip` on (u64: whole steps of every format that shares x).
+   weights: global, 16-byte aligned. No other cp.async group may be open until ptxk__rows_finish has run. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
-    ptxk__aim aim;
-    ptxk__sent sent;
+    ptxk__copy_start start;
+    ptxk__chunks_in_flight sent;
     uint32_t i;
     base = ptx_ptr_add(k, weights, skip, 1);
     ptxk__rows_steps(k, f, s, bytes);
-    ptxk__rows_aim(k, f, s, base, row_bytes, row, n, &aim);
-    memcpy(s->from, aim.from, sizeof s->from);
-    memcpy(s->count, aim.count, sizeof s->count);
-    memcpy(s->both, aim.both, sizeof s->both);
-    memcpy(s->half, aim.half, sizeof s->half);
-    memcpy(s->last, aim.last, sizeof s->last);
+    ptxk__rows_find_start(k, f, s, base, row_bytes, row, n, &start);
+    memcpy(s->from, start.from, sizeof s->from);
+    memcpy(s->count, start.count, sizeof s->count);
+    memcpy(s->both, start.both, sizeof s->both);
+    memcpy(s->half, start.half, sizeof s->half);
+    memcpy(s->last, start.last, sizeof s->last);
     for (i = 0; i < f->rounds && f->sized; i++)
-        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, aim.full[i]);
-    ptxk__rows_view(k, f, s, base, row_bytes, row, n);
+        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, start.full[i]);
+    ptxk__rows_slot_offsets(k, f, s, base, row_bytes, row, n);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
         ptx_var index = ptx_var_new(k, ptx_u32(i));
         r = ptx_get(k, index);
-        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), r, &sent);
-        ptxk__rows_keep(k, f, &sent);
+        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step), r, &sent);
+        ptxk__rows_store_chunks(k, f, &sent);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
 
-/* What of an aim is kept in variables: where it is the same for all rows it is not. */
+/* Creates the variables that hold the start of the copies, where it differs from row to row. */
 static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -3171,28 +3192,28 @@ static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds)
     }
 }
 
-static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                const ptxk__aim *aim) {
+static void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                 const ptxk__copy_start *start) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i))
-            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
+        if (!ptxk__round_is_consecutive(f, i))
+            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(start->from[i], PTX_GENERIC), PTX_U64));
         if (!f->sized) {
-            ptx_set(k, s->kept[1][i], aim->count[i]);
+            ptx_set(k, s->kept[1][i], start->count[i]);
             continue;
         }
-        ptx_set(k, s->kept[2][i], aim->last[i]);
-        if (f->toggles && !ptxk__round_follows(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
+        ptx_set(k, s->kept[2][i], start->last[i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[4][i], start->half[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        ptx_set(k, s->full[i], aim->full[i]);
-        if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
+        ptx_set(k, s->full[i], start->full[i]);
+        if (f->toggles) ptx_set(k, s->kept[3][i], start->both[i]);
     }
     ptx_set(k, s->ahead, ptx_u32(0));
 }
 
-/* Sends for the step that comes next, of these rows or the first of the next; makes a group in any case. */
-static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                               ptxk__sent *sent) {
+/* Issues the copies of the next step, of these rows or the first of the next rows; always commits a group. */
+static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                                  ptxk__chunks_in_flight *sent) {
     ptx_val index = ptx_get(k, s->ahead), p;
     uint32_t i;
     p = ptx_setp(k, PTX_GE, index, s->steps);
@@ -3200,45 +3221,45 @@ static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_st
     s->next(s->context);
     ptx_end(k);
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
+        if (!ptxk__round_is_consecutive(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
         if (!f->sized) {
             s->count[i] = ptx_get(k, s->kept[1][i]);
             continue;
         }
         s->last[i] = ptx_get(k, s->kept[2][i]);
-        if (f->toggles && !ptxk__round_follows(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
+        if (f->toggles && !ptxk__round_is_consecutive(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
         if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
     }
     index = ptx_get(k, s->ahead);
-    ptxk__rows_send(k, f, s, slot, index, sent);
+    ptxk__rows_issue_copies(k, f, s, slot, index, sent);
     index = ptx_add(k, index, ptx_u32(1));
     index = ptx_min(k, index, s->steps);
     ptx_set(k, s->ahead, index);
 }
 
-/* The first steps of a sequence of rows, which were aimed at. */
-static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
-    ptxk__sent sent;
+/* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
+static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+    ptxk__chunks_in_flight sent;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     ptx_set(k, s->slot, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
     slot = ptx_mul(k, i, ptx_u32(f->step));
-    ptxk__rows_send_on(k, f, s, slot, &sent);
-    ptxk__rows_keep(k, f, &sent);
+    ptxk__rows_issue_next(k, f, s, slot, &sent);
+    ptxk__rows_store_chunks(k, f, &sent);
     ptx_end(k);
 }
 
-/* x of one column for one share: halves by plane or the numbers themselves, factors, the (negative) sum. */
+/* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][2][4], number[8], d[2], sum;
 } ptxk__x_share;
 
-/* One share of x times one share of weights, added to the sum.
+/* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
-     unscaled    factor (d (P + P')), or of Q4_0 factor (d first (16 P + P') - offset s)
-   P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
-   32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
+     unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
+   P is the dot product of a half's integers and x's, an exact integer below 2^31: 16 * 240 * 127, with 8-bit
+   x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -3315,13 +3336,13 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__x_share x;
     ptxk__place place;
-    ptxk__sent sent;
+    ptxk__chunks_in_flight sent;
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
     place.turning = f->turning;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
-    /* the step before had slot `before`; the step f->stages - 1 later has it next */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the step's bytes have arrived; the last is read */
+    /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
     slot = ptx_get(k, s->slot);
     here = ptx_ptr_add(k, s->ring, slot, 1);
     if (f->stages == 2) {
@@ -3338,11 +3359,11 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     }
     slot = here;
     if (s->next) {
-        ptxk__rows_send_on(k, f, s, before, &sent);
+        ptxk__rows_issue_next(k, f, s, before, &sent);
         if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
-        ptxk__rows_send(k, f, s, before, here, &sent);
+        ptxk__rows_issue_copies(k, f, s, before, here, &sent);
     }
     own = s->own[0];
     if (!f->sized) {
@@ -3395,11 +3416,11 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     record = ptx_get(k, s->x);
     record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
     ptx_set(k, s->x, record);
-    ptxk__rows_keep(k, f, &sent);
+    ptxk__rows_store_chunks(k, f, &sent);
 }
 
-/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
-   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+/* Runs all steps: out[c][r] is the dot product of row r with column c, in every lane. x: shared memory,
+   records from `skip` on, zeros up to a whole step. stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
     ptx_val step;
@@ -3410,7 +3431,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
     ptxk__rows_step(k, f, s, step, stride);
     ptx_end(k);
-    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* only empty groups remain */
     for (c = 0; c < f->columns; c++) {
         for (r = 0; r < f->rows; r++) {
             out[c][r] = ptx_get(k, s->sum[c][r]);
@@ -3421,21 +3442,21 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- vocabulary: weights eight at a time -- */
 
-/* Formats whose weights can be read eight at a time, as numbers. */
-typedef struct ptxk__eight {
-    uint32_t id, block, bytes; /* weights of a block; its bytes */
+/* Formats of weights that are read eight at a time, as numbers. */
+typedef struct ptxk__octet_format {
+    uint32_t id, block, bytes; /* weights and bytes of a block */
     const char *name;
-} ptxk__eight;
+} ptxk__octet_format;
 
-static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"},
-                                           {PTXK_Q6_K, 256, 210, "q6_k"}, {PTXK_Q8_0, 32, 34, "q8_0"},
-                                           {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
-                                           {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
+static const ptxk__octet_format ptxk__octet_formats[] = {
+    {PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
+    {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
+    {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
 
-static const ptxk__eight *ptxk__eight_of(uint32_t format) {
+static const ptxk__octet_format *ptxk__octet_format_of(uint32_t format) {
     size_t i;
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++)
-        if (ptxk__eights[i].id == format) return &ptxk__eights[i];
+    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
+        if (ptxk__octet_formats[i].id == format) return &ptxk__octet_formats[i];
     return NULL;
 }
 
@@ -3446,7 +3467,8 @@ typedef struct ptxk__octet {
     int scaled, has_offset;
 } ptxk__octet;
 
-/* The four bytes of a word as f32, less `minus`: the byte becomes the lowest digits of 2^23. */
+/* Converts the four bytes of a word to f32 and subtracts `minus`: a byte becomes the lowest digits of
+   2^23. */
 static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
     uint32_t i;
     for (i = 0; i < 4; i++) {
@@ -3455,17 +3477,17 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
     }
 }
 
-/* Weights in global memory do not change while a kernel runs. */
-static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
+/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
+static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
     return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* Two words from an address that is even. */
-static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
+/* Loads two words from a 2-byte aligned address. */
+static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2];
     uint32_t i;
-    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_at(at, offset + 2 * i));
+    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_operand(at, offset + 2 * i));
     for (i = 0; i < 2; i++) {
         pair[0] = half[2 * i];
         pair[1] = half[2 * i + 1];
@@ -3473,9 +3495,9 @@ static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val 
     }
 }
 
-/* Weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address; of Q8_0, whose blocks have 32, e
-   may pass 3: of the blocks behind. */
-static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. For Q8_0, whose blocks
+   have 32, e may pass 3 into the following blocks. */
+static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
     o->scaled = o->has_offset = 0;
@@ -3487,10 +3509,10 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         shift = ptx_and(k, e, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(4), shift);
         here = ptx_ptr_add(k, at, here, 8);
-        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
         if (format == PTXK_Q5_K) { /* bit j of 32 bytes */
             here = ptx_ptr_add(k, at, shift, 8);
-            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), fifth);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(here, 16), fifth);
         }
         shift = ptx_and(k, j, ptx_u32(1));
         shift = ptx_shl(k, shift, ptx_u32(2));
@@ -3505,7 +3527,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             }
             ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
         }
-        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_at(at, 0), words);
+        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_operand(at, 0), words);
         ptx_unpack(k, PTX_F16, 2, words[0], wide);
         d = ptx_cvt(k, PTX_F32, wide[0]);
         m = ptx_cvt(k, PTX_F32, wide[1]);
@@ -3543,10 +3565,10 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         j = ptx_mad(k, j, ptx_u32(4), l);
         j = ptx_mad(k, n, ptx_u32(8), j);
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 0, low);
+        ptxk__load_2_words(k, here, 0, low);
         j = ptx_mad(k, n, ptx_u32(4), l);
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 128, high);
+        ptxk__load_2_words(k, here, 128, high);
         shift = ptx_shr(k, c, ptx_u32(1));
         shift = ptx_shl(k, shift, ptx_u32(2));
         c = ptx_shl(k, c, ptx_u32(1));
@@ -3560,9 +3582,9 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         }
         j = ptx_shr(k, e, ptx_u32(1));
         here = ptx_ptr_add(k, at, j, 1);
-        j = ptx_ld(k, PTX_S8, ptxk__weight_at(here, 192));
+        j = ptx_ld(k, PTX_S8, ptxk__weight_operand(here, 192));
         j = ptx_cvt(k, PTX_F32, j);
-        d = ptxk__f16_at(k, at, 208);
+        d = ptxk__load_f16(k, at, 208);
         o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
         o->scaled = 1;
         return;
@@ -3572,12 +3594,12 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         at = ptx_ptr_add(k, at, j, 34);
         j = ptx_and(k, e, ptx_u32(3));
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 2, words);
+        ptxk__load_2_words(k, here, 2, words);
         for (i = 0; i < 2; i++) {
             words[i] = ptx_xor(k, words[i], ptx_b32(0x80808080u));
             ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
         }
-        o->scale = ptxk__f16_at(k, at, 0);
+        o->scale = ptxk__load_f16(k, at, 0);
         o->scaled = 1;
         return;
     }
@@ -3586,7 +3608,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         at = ptx_ptr_add(k, at, j, 18);
         j = ptx_and(k, e, ptx_u32(1));
         here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 2, words);
+        ptxk__load_2_words(k, here, 2, words);
         shift = ptx_and(k, e, ptx_u32(2));
         shift = ptx_shl(k, shift, ptx_u32(1));
         for (i = 0; i < 2; i++) {
@@ -3594,18 +3616,18 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
             ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
         }
-        o->scale = ptxk__f16_at(k, at, 0);
+        o->scale = ptxk__load_f16(k, at, 0);
         o->scaled = 1;
         return;
     }
     if (format == PTXK_F32) {
         here = ptx_ptr_add(k, at, e, 32);
-        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 0), o->q);
-        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 16), o->q + 4);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_operand(here, 0), o->q);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_operand(here, 16), o->q + 4);
         return;
     }
     here = ptx_ptr_add(k, at, e, 16);
-    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_at(here, 0), o->q);
+    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_operand(here, 0), o->q);
 }
 
 /* ---- [CORE] ---------------------------------------------------------------------------------------------
@@ -3619,55 +3641,56 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
-#define PTXK__TILE 8u /* columns that all variants can take in one block: the grid's unit */
+#define PTXK__TILE 8u /* columns that a block of every variant can take: the unit of the grid */
 #define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
-#define PTXK__JOIN 16u /* chunks that a combine has in flight */
+#define PTXK__JOIN 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__RING 3u   /* mma: items of a warp in shared memory; all but one are under way */
-#define PTXK__SLAB 128u /* mma: most elements of a row in one item */
-#define PTXK__REST 0.000244140625 /* 2^-12: what f16's second term of q, at most 2^15, is worth */
+#define PTXK__RING 3u             /* mma: ring items of a warp in shared memory; all but one are in flight */
+#define PTXK__SLAB 128u           /* mma: most elements of a row in one ring item */
+#define PTXK__REST 0.000244140625 /* 2^-12: the weight of f16's second term of q, which is at most 2^15 */
 
-/* All that follows from a flash_decode description. */
+/* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
     ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
-    uint32_t columns; /* ... times queries: all that share the reads of K and V; column t * group + h */
-    uint32_t tiles;   /* blocks for them in the grid, one for each 8 */
-    uint32_t tile;    /* columns of a block: the variant's; blocks past the last column have nothing to do */
+    uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
+    uint32_t tiles;   /* blocks of the grid for the columns, one for each 8 */
+    uint32_t tile;    /* columns of a block of this variant; blocks past the last column exit */
     uint32_t page_size, page_shift, window, flags;
     uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
     uint32_t row_bytes; /* of one key */
     uint32_t per_vec;   /* elements of 16 bytes */
     uint32_t row_vecs;  /* 16-byte vectors of a row */
-    uint32_t pitch;     /* floats from column to column where a warp's sums lie in shared memory */
+    uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
     uint32_t unit;      /* a chunk is a multiple of so many keys */
     uint32_t least;     /* ... and at least so many */
-    uint32_t frugal;    /* keys that make a chunk's own traffic 4 % of that of its keys */
+    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of their own traffic */
     uint32_t record;    /* bytes of one partial result in the workspace */
-    float scale;        /* of q . k, so that scores are in base 2; with a cap: so that they are 2 s / cap */
+    float scale;        /* of q . k, times log2 e: scores are in base 2; with a cap: scores are 2 s / cap */
     float cap;          /* the cap in base 2; 0: none */
     /* scalar */
     uint32_t lanes;     /* lanes that share a row, a power of two */
     uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
     uint32_t rows;      /* rows that a warp reads at once */
-    uint32_t unroll;    /* ... and how many times, before it computes */
+    uint32_t unroll;    /* reads of so many rows before it computes */
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
     uint32_t step;      /* keys of the block in one step */
     /* mma */
     uint32_t mma;      /* this variant */
-    uint32_t terms;    /* numbers of the cache's type that q is the sum of */
+    uint32_t terms;    /* numbers of the cache's type whose sum is q */
     uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t slabs;    /* parts of a row that are staged one after the other */
+    uint32_t slabs;    /* parts of a row that are staged in turn */
     uint32_t chunks;   /* 16-byte chunks of a slab in shared memory, even */
-    float bias, slack; /* weights are kept below 2^(bias + slack), the largest between 2^bias and that */
+    float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
-/* Shapes of the variant for tensor cores: 16-bit caches, sm_80 and up. */
+/* Chooses the shapes of the tensor core variant: 16-bit caches, sm_80 and later. */
 static void ptxk__flash_mma(ptxk__flash *f) {
     uint32_t padded = (f->d + 15) / 16 * 16, room;
-    /* q as terms of the cache's type, so that scores are as good as f32 ones: 11 bits a term, or 8 */
+    /* Splits q into terms of the cache's type, 11 or 8 bits each, so that scores are as precise as with
+       f32. */
     f->terms = f->q_type == f->type ? 1
                : f->type == PTX_F16 ? (f->q_type == PTX_F32 ? 2 : 1)
                                     : (f->q_type == PTX_F32 ? 3 : 2);
@@ -3684,8 +3707,8 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     if (f->kt == 3) f->kt = 2;
     if (f->kt < 1) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
-    /* The second term of an f16 weight must not be lost below 2^-24: large weights. bf16 has the range of
-       f32, and so may V: weights of at most 2^-32. */
+    /* Large weights keep the second term of an f16 weight above 2^-24. bf16 has f32's range, and so may V:
+       weights of at most 2^-32. */
     f->slack = 8;
     f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
 }
@@ -3768,8 +3791,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
     f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
     f->rows = 32 / f->lanes;
-    /* Registers: 2 * tile * elements for q and the sums, 8 * vecs a key for K and V in flight, tile a key for
-       scores: 4 keys at a time pass 255 when tile * elements does 48. */
+    /* Registers: 2 * tile * elements for q and the sums, 8 * vecs for each key in flight, tile for the scores
+       of a key. Four keys at a time exceed 255 registers when tile * elements exceeds 48. */
     f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
     f->warp_keys = f->rows * f->unroll;
     f->step = f->warp_keys * PTXK__WARPS;
@@ -3778,10 +3801,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->unit = 16 * f->kt * PTXK__WARPS;
     if (f->unit < f->step) f->unit = f->step;
 
-    /* A split costs, for each of its columns: q read (d elements), its partial result written and read again
-       (d floats and a sector of maximum and sum), and some 16 sectors a block for lengths, pointers and the
-       like. Keys until that is 4 % of what K and V themselves take keep all traffic within 5 % of the lower
-       bound; 128 at least, for the start of a block is not free. */
+    /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
+       of a partial result (d floats and a sector of maximum and sum), and for each block some 16 sectors of
+       lengths, pointers and so on. A chunk has so many keys that this is 4 % of its own K and V, which keeps
+       the total within 5 % of the lower bound; and at least 128 keys, because starting a block has a cost. */
     overhead = (f->columns < PTXK__TILE ? f->columns : PTXK__TILE)
                    * (2 * f->d * 4 + f->d * ptxk__kv_bytes(types[1]) + 64)
                + 512;
@@ -3790,7 +3813,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     if (f->frugal < f->least) f->frugal = f->least;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
-    scale *= 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
+    scale *= 1.44269504088896340736; /* log2 e: the hardware has ex2 */
     if (d->soft_cap > 0) {
         f->cap = (float)((double)d->soft_cap * 1.44269504088896340736);
         scale *= 2 / (double)d->soft_cap;
@@ -3799,22 +3822,22 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     return PTX_E_NONE;
 }
 
-/* The first key that a block looks at, in a sequence of that length: the first that some query sees, rounded
-   down so that steps and pages begin together. The kernels compute the same. */
+/* The first key that the blocks of a sequence read: the first that some query sees, rounded down so that
+   steps and pages begin together. The kernels compute the same. */
 #define PTXK__BEGIN 64u
 static uint32_t ptxk__flash_first(const ptxk__flash *f, uint32_t length) {
     uint64_t reach = (uint64_t)f->window + f->queries - 1;
     return f->window && length > reach ? length - (uint32_t)reach : 0;
 }
 
-/* Bytes before the partial results in the workspace: for each sequence and block of heads, how many of its
-   chunks are done. */
+/* Bytes of the counters before the partial results in the workspace: for each sequence and block of heads,
+   the number of finished chunks. */
 static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
-/* Keys from there to the end; and how many of them a chunk has, of so many. */
-static uint32_t ptxk__flash_keys_of(const ptxk__flash *f, uint32_t length) {
+/* Keys from there to the end of the sequence; below, the keys of one of `splits` chunks. */
+static uint32_t ptxk__flash_keys_seen(const ptxk__flash *f, uint32_t length) {
     return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
 }
 
@@ -3828,11 +3851,11 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
     ptxk__flash f;
     if (!splits || ptxk__flash_form(desc, &f, NULL)) return 0;
     if (length > PTXK__LEN_MAX) return 0;
-    return ptxk__flash_chunk(&f, ptxk__flash_keys_of(&f, length), splits);
+    return ptxk__flash_chunk(&f, ptxk__flash_keys_seen(&f, length), splits);
 }
 
-/* K and V of the keys that are seen (of those to be appended: read from their source, written to the caches),
-   q, out, log-sum-exp. */
+/* Lower bound of the traffic: K and V of the keys that are seen (new ones: read from their source, written to
+   the caches), q, out, log-sum-exp. */
 static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
@@ -3857,11 +3880,11 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
     return bytes;
 }
 
-/* Bytes that `splits` chunks, in clusters, move beyond the bound, for sequences of so many keys. Each block
-   reads some 16 sectors of lengths, pointers and the like; a cluster reads q, once of which is in the bound,
-   and, where it is not the only one, writes a partial result, which is read again. */
-static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t keys, uint32_t splits,
-                                uint32_t cluster) {
+/* Bytes that `splits` chunks in clusters move beyond the lower bound, for sequences of so many keys. A block
+   reads some 16 sectors of lengths, pointers and so on. A cluster reads q, one read of which is in the bound,
+   and, unless it is the only one, writes a partial result that is read once. */
+static uint64_t ptxk__flash_overhead_bytes(const ptxk__flash *f, uint32_t batch, uint32_t keys,
+                                           uint32_t splits, uint32_t cluster) {
     uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk(f, keys, splits)), parts, columns;
     if (live < 1) live = 1;
     parts = (live + cluster - 1) / cluster;
@@ -3871,20 +3894,21 @@ static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t k
            + (parts > 1 ? 2 * parts * columns * f->record : 0);
 }
 
-/* Keys of the multiprocessor that has most of them. */
-static uint64_t ptxk__flash_time(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
-                                 uint32_t splits) {
+/* Keys of the busiest multiprocessor. */
+static uint64_t ptxk__flash_busiest_keys(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count,
+                                         uint32_t keys, uint32_t splits) {
     uint32_t chunk = ptxk__flash_chunk(f, keys, splits);
     return (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
 }
 
-/* The multiple of `cluster` beside `want`, below or above, with which a multiprocessor has fewer keys. */
+/* The multiple of `cluster` next to `want`, below or above, that gives the busiest multiprocessor fewer
+   keys. */
 static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
                                    uint32_t want, uint32_t cluster) {
     uint32_t below = want / cluster * cluster, above = ptxk__ceil_div(want, cluster) * cluster;
     if (!below || above > 65535) return below ? below : above;
-    return ptxk__flash_time(f, blocks, sm_count, keys, above)
-                   < ptxk__flash_time(f, blocks, sm_count, keys, below)
+    return ptxk__flash_busiest_keys(f, blocks, sm_count, keys, above)
+                   < ptxk__flash_busiest_keys(f, blocks, sm_count, keys, below)
                ? above
                : below;
 }
@@ -3921,8 +3945,9 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
-    cache = ptxk__product((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes, &fits); /* one sequence's K */
-    (void)ptxk__product(cache, 2 * (uint64_t)shape->batch, &fits);
+    cache = ptxk__multiply_checked((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes,
+                                   &fits); /* one sequence's K */
+    (void)ptxk__multiply_checked(cache, 2 * (uint64_t)shape->batch, &fits);
     if (!fits) {
         memset(plan, 0, sizeof *plan);
         return ptxk__refuse(why, PTX_E_DESC,
@@ -3932,24 +3957,26 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     }
     plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, longest);
 
-    /* Eight blocks for each multiprocessor, two waves of what fits at once, so that the end of a launch is
-       short even when lengths differ; chunks of `frugal` keys and more. Where that leaves multiprocessors
-       without a block, one for each, of `least` keys and more. Where sequences and heads alone fill the
-       machine, or are short, each has one block: no workspace, nothing to join.
-       What chunks move for themselves may then pass 5 %. 64 heads on 8, d 128, 4096 keys of f16 are 16.84 MB
-       with q and out; 16 chunks of 256 keys for each KV head, 128 blocks for 132 multiprocessors, read 64 KB
-       of lengths and pointers, 15 times 32 KB of q beyond the first, and write and read 16 times 34 KB of
-       partial results: 1.67 MB, 9.9 %, in the L2 cache. 5 % would be 8 chunks, and half of the machine at
-       rest. In a cluster q is read, and a partial result written, once: with 2 blocks 5.06 %, with 4 2.6 %.
-       The smallest that will do is taken, for a cluster needs as many multiprocessors side by side that are
-       free. A grid is a multiple of its clusters: 17 chunks, of which 16 have keys, become 16; 24, of 192
-       keys, would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one
-       cluster, and 140 of 300 multiprocessors be at rest: a size that gives any of them over an eighth
-       more keys is passed over. */
-    keys = ptxk__flash_keys_of(&f, longest);
+    /* Aims at eight blocks for each multiprocessor, two waves of what is resident, so that the tail of a
+       launch is short even with different lengths, and at chunks of `frugal` keys or more. Where that leaves
+       multiprocessors idle: one block for each, with chunks of `least` keys or more. Where sequences and
+       heads alone fill the device, or are short, each has one block, without a workspace.
+
+       The overhead of chunks may then exceed 5 %. Example: 64 heads on 8, d 128, 4096 keys of f16 are 16.84
+       MB with q and out. 16 chunks of 256 keys for each KV head make 128 blocks for 132 multiprocessors. They
+       read 64 KB of lengths and pointers and 15 times 32 KB of q beyond the first, and write and read 16
+       times 34 KB of partial results: 1.67 MB, 9.9 %, in the L2 cache. 8 chunks would cost 5 % but leave half
+       of the device idle. A cluster reads q and writes a partial result once: with 2 blocks 5.06 %, with 4
+       2.6 %. The plan takes the smallest sufficient cluster, because its blocks must be scheduled together.
+
+       The grid is a multiple of the cluster: 17 chunks, of which 16 have keys, become 16; 24, of 192 keys,
+       would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one cluster
+       and leave 140 of 300 multiprocessors idle: a size that gives any of them over an eighth more keys is
+       skipped. */
+    keys = ptxk__flash_keys_seen(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
-    most = keys / f.frugal; /* chunks of no fewer */
+    most = keys / f.frugal; /* chunks of at least `frugal` keys */
     if (want > most) want = most;
     if (want * blocks < shape->sm_count) {
         want = (shape->sm_count + blocks - 1) / blocks;
@@ -3962,12 +3989,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     splits = (uint32_t)want;
     for (size = 1; size <= PTXK__CLUSTER; size *= 2) {
         uint32_t n = ptxk__flash_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
-        time = ptxk__flash_time(&f, blocks, shape->sm_count, keys, n);
+        time = ptxk__flash_busiest_keys(&f, blocks, shape->sm_count, keys, n);
         if (size == 1) alone = time;
         if (f.cluster ? size != f.cluster
                       : size > 1 && (size > shape->cluster || want == 1 || time > alone + alone / 8))
             continue;
-        own = ptxk__flash_own(&f, shape->batch, keys, n, size);
+        own = ptxk__flash_overhead_bytes(&f, shape->batch, keys, n, size);
         if (own >= least) continue;
         least = own, cluster = size, splits = n;
         if (own <= plan->min_bytes / 20) break;
@@ -4004,7 +4031,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
     paged = f.page_size != 0;
     append = f.fresh_type != PTX_NONE;
-    /* Of one sequence: how many there are the arguments do not say. */
+    /* Of one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
     fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
     s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
@@ -4041,19 +4068,20 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
 
 /* -- flash_decode: what a block works on -- */
 
-/* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */
+/* What a block works on. All fields but tid, warp, lane and poison are uniform over the block. Positions are
+   s32. */
 typedef struct ptxk__flash_work {
     ptx_val args, shared, tid, warp, lane, sequence, index, splits;
     ptxk__cluster cluster;
-    ptx_val chunks;                         /* blocks that share this sequence: what combines waits for */
-    ptx_val part, parts;                    /* ... and clusters of them: this one, how many */
+    ptx_val chunks;                         /* blocks of this sequence: the combining one waits for them */
+    ptx_val part, parts;                    /* this cluster's number in the sequence; their count */
     ptx_val kv_head, first_column, columns; /* the block's columns */
-    ptx_val length, first, begin, end; /* keys that are seen, first ... length - 1; the block's, from begin */
-    ptx_val safe_lo, safe_hi;          /* keys that all queries see and that lie in the caches */
-    ptx_val base[2], row_bytes;        /* K and V: row 0 of this head; from position to position, u64 */
-    ptx_val table, pool_pages;         /* paged: this sequence's pages; base is that of the pools */
-    ptx_val fresh[2], owner;           /* rows to append, from this head's first; predicate: stores them */
-    ptx_var poison;                    /* 0, or NaN: what makes the output NaN */
+    ptx_val length, first, begin, end;      /* visible keys: first ... length - 1; this block's */
+    ptx_val safe_lo, safe_hi;               /* keys that all queries see and that lie in the caches */
+    ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; from position to position, u64 */
+    ptx_val table, pool_pages;              /* paged: this sequence's pages; base is that of the pools */
+    ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
+    ptx_var poison;          /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
 static int ptxk__flash_cache(int which) {
@@ -4061,8 +4089,9 @@ static int ptxk__flash_cache(int which) {
                  : (int)offsetof(ptxk_flash_decode_args, k_caches);
 }
 
-/* Where the caches are: the same description as kv_scatter's. */
-static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w, ptx_val max_seq) {
+/* Loads the addresses of the caches, described as for kv_scatter. */
+static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
+                                   ptx_val max_seq) {
     ptx_val head, row, here, p, wide;
     int which;
     if (f->page_size) {
@@ -4094,9 +4123,9 @@ static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 }
 
-/* The block's place in its cluster, and that of this among those of the sequence. Behind the loop over keys
-   it is computed anew: registers are what that loop has fewest of. */
-static void ptxk__flash_place(ptx_kernel *k, ptxk__flash_work *w) {
+/* Computes the block's rank in its cluster and the cluster's number in the sequence. After the loop over keys
+   this is computed again, to save registers in the loop. */
+static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
     ptx_val size, live;
     w->part = w->index;
     w->parts = w->chunks;
@@ -4121,7 +4150,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
-    if (f->mma) { /* so that the assembler sees that what comes of it is the same for all lanes */
+    if (f->mma) { /* lets ptxas see that values computed from it are uniform */
         w->warp = ptx_shfl_idx(k, w->warp, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
         w->warp = ptx_warp_uniform(k, ptx_as(w->warp, PTX_U32));
     }
@@ -4139,9 +4168,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
         here = ptx_rem(k, here, ptx_u32(f->tiles));
         w->first_column = ptx_mul(k, here, ptx_u32(f->tile));
-        if (f->tile * (f->tiles - 1) >= f->columns) { /* this variant's blocks take more than 8 */
+        if (f->tile * (f->tiles - 1) >= f->columns) { /* blocks of this variant take more than 8 columns */
             p = ptx_setp(k, PTX_GE, w->first_column, ptx_u32(f->columns));
-            p = ptxk__cluster_leaves(k, &w->cluster, p);
+            p = ptxk__cluster_exit_condition(k, &w->cluster, p);
             ptx_guard(k, p);
             ptx_ret(k);
         }
@@ -4160,13 +4189,13 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     if (f->page_size) {
         here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* some 2^31 keys less one page */
+        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys less one page */
         here = ptx_mul(k, here, ptx_u32(f->page_size));
         limit = ptx_min(k, limit, here);
     }
     bad = ptx_setp(k, PTX_GT, length, limit);
     length = ptx_selp(k, ptx_u32(0), length, bad);
-    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad); /* block 0 then writes NaN */
+    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad); /* block 0 writes NaN */
     w->poison = ptx_var_new(k, here);
     first = begin = ptx_u32(0);
     keys = length;
@@ -4186,11 +4215,11 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     p = ptx_setp(k, PTX_GE, w->index, w->chunks);
     i = ptx_setp(k, PTX_NE, w->index, ptx_u32(0)); /* block 0 writes an output even without a key */
     p = ptx_and(k, p, i);
-    p = ptxk__cluster_leaves(k, &w->cluster, p);
+    p = ptxk__cluster_exit_condition(k, &w->cluster, p);
     ptx_guard(k, p);
     ptx_ret(k);
-    ptxk__cluster_arrive(k, &w->cluster); /* begun: others may write to its shared memory */
-    ptxk__flash_place(k, w);
+    ptxk__cluster_arrive(k, &w->cluster); /* this block has begun: others may write to its shared memory */
+    ptxk__flash_locate_block(k, w);
     i = ptx_mul(k, w->index, chunk);
     here = ptx_sub(k, keys, i);
     here = ptx_min(k, here, chunk);
@@ -4212,7 +4241,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 
     ptx_comment(k, "where K and V are");
-    ptxk__flash_bases(k, f, w, max_seq);
+    ptxk__flash_load_bases(k, f, w, max_seq);
     for (which = 0; fresh && which < 2; which++) {
         here = ptxk__arg_ptr(
             k, w->args, which ? offsetof(ptxk_flash_decode_args, v) : offsetof(ptxk_flash_decode_args, k));
@@ -4222,9 +4251,9 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 }
 
-/* The row of q and out, u64, of a column; and its query and head. */
-static ptx_val ptxk__flash_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                               ptx_val *query, ptx_val *head) {
+/* The row number in q and out, u64, of a column; also its query and head. */
+static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val column, ptx_val *query, ptx_val *head) {
     ptx_val row, wide;
     *query = ptx_u32(0);
     *head = column;
@@ -4239,9 +4268,9 @@ static ptx_val ptxk__flash_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     return ptx_mad_wide(k, row, ptx_u32(f->heads), wide);
 }
 
-/* Whether a column sees the key at a position. */
-static ptx_val ptxk__flash_sees(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                ptx_val column, ptx_val position) {
+/* Whether the query of a column sees the key at a position. */
+static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val column, ptx_val position) {
     ptx_val limit = w->length, p, low;
     if (f->queries > 1) {
         limit = ptx_div(k, column, ptx_u32(f->group));
@@ -4255,10 +4284,10 @@ static ptx_val ptxk__flash_sees(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     return ptx_and(k, p, low);
 }
 
-/* The byte offset, u64, from base, of the key at a position, where `there` holds; it becomes false, and the
-   output NaN, where the block table has no page of the pool for it. */
-static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                               ptx_val position, ptx_val *there) {
+/* The byte offset from base, u64, of the key at a position, where `there` holds. Where the block table has no
+   page of the pool for it, sets `there` to false and poisons the output with NaN. */
+static ptx_val ptxk__flash_key_offset(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val position, ptx_val *there) {
     ptx_val at, page, fits, wide;
     position = ptx_as(position, PTX_U32);
     if (!f->page_size) {
@@ -4280,7 +4309,7 @@ static ptx_val ptxk__flash_key(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     return ptx_mul(k, wide, ptx_u64(f->row_bytes));
 }
 
-/* Whether a position is one of those to append. */
+/* Whether the row at a position is a new one, to be appended. */
 static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptx_val position) {
     ptx_val new_first = ptx_sub(k, w->length, ptx_s32(f->queries)), p, q;
@@ -4289,16 +4318,16 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
     return ptx_and(k, p, q);
 }
 
-/* 16 bytes of a row to append, converted as they are stored. */
-static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                              ptx_val position, ptx_val vec, ptx_val words[4]) {
+/* Loads 16 bytes of a new row, converted to the cache's type. */
+static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
+                                   ptx_val position, ptx_val vec, ptx_val words[4]) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
     ptx_val t, at, x[8];
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
     at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (f->fresh_type == f->type) { /* as it is, NaN payloads and all */
+    if (f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
@@ -4308,24 +4337,25 @@ static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptxk_narrow(k, f->type, f->per_vec, x, words);
 }
 
-/* Elements of q in 16 bytes; and vector `vec` of them, of a column of the block, as f32, 0 where not p. A
-   warp asks for what lies side by side, so that no sector is read twice. */
-static uint32_t ptxk__flash_q_per(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
+/* Elements of q in 16 bytes; below, vector `vec` of q of a column of the block as f32, 0 where not p. A warp
+   reads consecutive vectors, so that no sector is read twice. */
+static uint32_t ptxk__flash_q_elements(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
 
-static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
-                          ptx_val column, ptx_val vec, ptx_val *x) {
+static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
+                               ptx_val column, ptx_val vec, ptx_val *x) {
     ptx_val words[4], row, query, head, here;
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     column = ptx_add(k, column, w->first_column);
-    row = ptxk__flash_row(k, f, w, column, &query, &head);
+    row = ptxk__flash_column_row(k, f, w, column, &query, &head);
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
     here = ptx_ptr_add(k, here, vec, 16);
     ptxk_load16(k, &p, ptx_at(here, 0), words);
     ptxk_widen(k, f->q_type, words, x);
 }
 
-/* The scores, 2 s / cap in base 2, capped: cap tanh(s / cap) = cap - 2 cap / (1 + e^(2 s / cap)). */
-static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x) {
+/* Applies the soft cap to scores given as 2 s / cap in base 2: cap tanh(s / cap) = cap - 2 cap / (1 + e^(2 s
+   / cap)). */
+static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_val x) {
     x = ptx_ex2(k, x);
     x = ptx_add(k, x, ptx_f32(1));
     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -4336,7 +4366,8 @@ static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x
 
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
 
-/* Behind the warps' states those of the block, for its cluster, and the flag of ptxk__last_block. */
+/* Shared memory after the warps' states: the block's states, for its cluster, and the flag of
+   ptxk__is_last_block. */
 static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
     return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
 }
@@ -4345,7 +4376,7 @@ static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_b
 
 static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
 
-/* Where the partial result (part, this sequence, column of the block) lies. */
+/* The address of the partial result (part, this sequence, column of the block). */
 static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   ptx_val part, ptx_val column) {
     ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, wide, workspace;
@@ -4363,14 +4394,15 @@ static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptx
     return ptx_ptr_add(k, workspace, row, f->record);
 }
 
-/* 4 elements of the output of a column of the block, from its state. */
-static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                               ptx_val vec, const ptx_val sum[4], ptx_val top, ptx_val all) {
+/* Writes 4 elements of the output of a column of the block, from its state. */
+static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
+                                     ptx_val all) {
     ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p;
     uint32_t e;
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
-    row = ptxk__flash_row(k, f, w, column, &query, &head);
+    row = ptxk__flash_column_row(k, f, w, column, &query, &head);
     here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
     here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
     here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
@@ -4383,7 +4415,7 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
         lse = ptx_add(k, top, lse);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* there were scores of +inf */
+        p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
         p = ptx_setp(k, PTX_ISNAN, all, all);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
@@ -4400,7 +4432,7 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_end(k);
 }
 
-/* n parts of a column, each a state (reference, total) and 4 of its sums, as one. */
+/* Merges n parts of a column, each a state (reference, total) and 4 of its sums. */
 static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
                               ptx_val all[2], ptx_val joined[4]) {
     ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
@@ -4409,14 +4441,14 @@ static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx
         most[u] = state[u][0];
         total[u] = state[u][1];
     } while (++u < n);
-    ptxk__softmax_join(k, n, most, total, factor, &all[0], &all[1]);
+    ptxk__softmax_merge(k, n, most, total, factor, &all[0], &all[1]);
     for (e = 0; e < 4; e++) joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
     for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
 }
 
-/* A part. there: NULL, or the predicate without which it has no weight. */
-static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
-                             ptx_val state[2], ptx_val value[4]) {
+/* Loads a part. there: NULL, or a predicate; where it does not hold the part has no weight. */
+static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
+                                  ptx_val state[2], ptx_val value[4]) {
     if (!there) {
         ptx_ld_vec(k, PTX_F32, 2, state_at, state);
         ptx_ld_vec(k, PTX_F32, 4, value_at, value);
@@ -4427,8 +4459,8 @@ static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_
     state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
 }
 
-/* The last block of a sequence and its columns: the partial results, PTXK__JOIN in flight. */
-static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+/* Run by the last block of a sequence and its columns: merges the partial results, PTXK__JOIN in flight. */
+static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
     ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
         all[2], joined[4];
@@ -4441,8 +4473,7 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     here = ptxk__flash_record(k, f, w, ptx_u32(0), column);
     at = ptx_var_new(k, here);
     stride = ptx_sreg(k, PTX_NCTAID_Y);
-    stride =
-        ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* records, then bytes, to the next */
+    stride = ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* in records, then bytes */
     stride = ptx_mul(k, stride, ptx_u64(f->record));
     s = ptxk__softmax_new(k);
     for (e = 0; e < 4; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
@@ -4454,7 +4485,7 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             row = ptx_add(k, c, ptx_u32(u - 1));
             inside = ptx_setp(k, PTX_LT, row, w->parts);
             row = ptx_ptr_add(k, here, vec, 16);
-            ptxk__flash_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
+            ptxk__flash_load_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
             here = ptx_ptr_add(k, here, stride, 1);
         }
         ptx_set(k, at, here);
@@ -4470,18 +4501,19 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     all[0] = ptx_get(k, s.most);
     all[1] = ptx_get(k, s.total);
     for (e = 0; e < 4; e++) joined[e] = ptx_get(k, sum[e]);
-    ptxk__flash_finish(k, f, w, column, vec, joined, all[0], all[1]);
+    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
     ptx_end(k);
 }
 
-/* 4 elements of what the cluster has made of its chunks: of the output, where these are all there are, else
-   of a partial result. */
-static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                              ptx_val vec, const ptx_val all[2], const ptx_val joined[4]) {
+/* Writes 4 elements of the cluster's result: to the output if the cluster has the whole sequence, else to a
+   partial result. */
+static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptx_val column, ptx_val vec, const ptx_val all[2],
+                                      const ptx_val joined[4]) {
     ptx_val p, here;
     p = ptx_setp(k, PTX_LE, w->chunks, w->cluster.live);
     ptx_if(k, p);
-    ptxk__flash_finish(k, f, w, column, vec, joined, all[0], all[1]);
+    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
     ptx_else(k);
     here = ptxk__flash_record(k, f, w, w->part, column);
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
@@ -4492,13 +4524,14 @@ static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptx_end(k);
 }
 
-/* The blocks' results, in the shared memory of each: 32 times 4 elements are the piece of one warp. */
-static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+/* Merges the results of the cluster's blocks, each in its block's shared memory. A warp takes pieces of 32
+   times 4 elements. */
+static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
     ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
         state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
     last = ptx_sub(k, w->cluster.live, ptx_u32(1));
-    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, whoever adds them up */
+    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, in whichever block */
         there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
         peer[u] = ptx_mapa(k, w->shared, there);
         if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
@@ -4516,40 +4549,40 @@ static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk_
         for (u = 0; u < PTXK__CLUSTER; u++) {
             here = ptx_ptr_add(k, peer[u], column, 8);
             row = ptx_ptr_add(k, peer[u], at, 1);
-            ptxk__flash_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
-                             ptx_at(row, 0), state[u], value[u]);
+            ptxk__flash_load_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
+                                  ptx_at(row, 0), state[u], value[u]);
         }
         ptxk__flash_merge(k, PTXK__CLUSTER, state, value, all, joined);
-        ptxk__flash_leave(k, f, w, column, vec, all, joined);
+        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
     }
     ptx_end(k);
 }
 
-/* 4 elements of a column from the block's warps, whose states, [warp][column], lie at state_at in shared
-   memory, their sums, [warp][column][pitch], before them. */
-static void ptxk__flash_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
-                              ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
+/* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at state_at in
+   shared memory; their sums, [warp][column][pitch], before them. */
+static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    ptx_val column, ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
     ptx_val here, row, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
     uint32_t v;
     here = ptx_ptr_add(k, w->shared, column, 8);
     row = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
     row = ptx_ptr_add(k, row, vec, 16);
     for (v = 0; v < PTXK__WARPS; v++)
-        ptxk__flash_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
-                         ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
+        ptxk__flash_load_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
+                              ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
     ptxk__flash_merge(k, PTXK__WARPS, state, words, all, joined);
 }
 
-/* For the others of its cluster the block puts what it has made where its first warp's sums were. */
-static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+/* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
+static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, PTXK__THREADS), j;
     ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
-    for (j = 0; j < n; j++) { /* those of no column, too: to nobody's harm, and nobody reads them */
+    for (j = 0; j < n; j++) { /* also of absent columns, which nobody reads */
         i = ptx_add(k, w->tid, ptx_u32(j * PTXK__THREADS));
         if (f->tile * head_vecs % PTXK__THREADS) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
         column[j] = ptx_div(k, i, ptx_u32(head_vecs));
         vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
-        ptxk__flash_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
+        ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
         first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
     ptx_bar_sync(k, ptx_imm(0));
@@ -4568,18 +4601,18 @@ static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     }
 }
 
-/* Behind the warps' writes of their parts: a block by itself leaves what it makes of them; of several in a
-   cluster each offers it, and they share out the rest. Where that is not the whole sequence, its last block
-   combines what all have left. */
-static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
+/* Combines the warps' parts, after they are written. A block without a cluster writes its result. Blocks of a
+   cluster share their results and divide the merging. Where that is not the whole sequence, its last block
+   combines the partial results. */
+static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
     ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
-    ptxk__flash_place(k, w);
+    ptxk__flash_locate_block(k, w);
     several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
     ptx_bar_sync(k, ptx_imm(0));
     if (w->cluster.possible) {
         ptx_if(k, several);
-        ptxk__flash_offer(k, f, w);
+        ptxk__flash_share_result(k, f, w);
         ptx_else(k);
     }
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
@@ -4587,18 +4620,18 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        ptxk__flash_warps(k, f, w, column, vec, all, joined);
-        ptxk__flash_leave(k, f, w, column, vec, all, joined);
+        ptxk__flash_merge_warps(k, f, w, column, vec, all, joined);
+        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
     }
     ptx_end(k);
     if (w->cluster.possible) {
         ptx_end(k);
-        ptxk__cluster_meet(k, &w->cluster);
+        ptxk__cluster_barrier(k, &w->cluster);
         ptx_if(k, several);
-        ptxk__flash_cluster(k, f, w);
+        ptxk__flash_merge_cluster(k, f, w);
         ptx_end(k);
     }
-    ptxk__cluster_arrive(k, &w->cluster); /* has read what others have */
+    ptxk__cluster_arrive(k, &w->cluster); /* this block has read the others' results */
     p = ptx_setp(k, PTX_GT, w->chunks, w->cluster.live);
     ptx_if(k, p);
     {
@@ -4607,28 +4640,28 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
         row = ptx_mad(k, w->sequence, ptx_u32(f->kv_heads * f->tiles), row);
         here = ptx_ptr_add(k, here, row, 4);
         row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_at(f)), 1);
-        p = ptxk__last_block(k, w->tid, here, w->chunks, row);
+        p = ptxk__is_last_block(k, w->tid, here, w->chunks, row);
         ptx_if(k, p);
-        ptxk__flash_combine(k, f, w);
+        ptxk__flash_combine_chunks(k, f, w);
         ptx_end(k);
     }
     ptx_end(k);
-    ptxk__cluster_wait(k, &w->cluster); /* others have read what it has */
+    ptxk__cluster_wait(k, &w->cluster); /* the others have read this block's results */
     ptx_ret(k);
 }
 
 /* -- flash_decode: scalar -- */
 
-/* For f32 caches, and for sm_75. Lanes share a row; a lane has its part of q and of the sums of all columns
-   in registers: the loop has no shared memory in it. At both ends of a block lanes have 32 bytes each of q
-   and of sums, 16 of every 32 in one access, which takes two passes for one. */
+/* The scalar variant, for f32 caches and for sm_75. Lanes share a row. Each has its part of q and of the sums
+   of all columns in registers: the loop does not use shared memory. At both ends of a block a lane accesses
+   32 bytes of q and of sums, 16 bytes of each 32 at a time, which takes two passes instead of one. */
 typedef struct ptxk__flash_state {
     ptx_val q[PTXK__TILE][PTXK__ROW];
     ptx_var sum[PTXK__TILE][PTXK__ROW];
     ptxk__softmax soft[PTXK__TILE];
-    ptx_val part, group; /* this lane's vector of a row; its row of those that the warp reads at once */
-    ptx_val has[2];      /* vector i of a row exists for this lane; only for i where it does not for all */
-    ptx_val next_rows;   /* u64: bytes to the rows read next */
+    ptx_val part, group; /* this lane's vector of a row; its row of those read at once */
+    ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
+    ptx_val next_rows;   /* u64: bytes to the next rows */
     ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
@@ -4636,7 +4669,7 @@ static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* A row to append, instead of what the cache holds: `words` become variables that both ways set. */
+/* Takes a new row in place of the cache's: `words` become variables that both paths set. */
 static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
                                      ptx_val stored, ptx_val words[4]) {
@@ -4646,7 +4679,7 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) kept[e] = ptx_var_new(k, words[e]);
     ptx_if(k, fresh);
     {
-        ptxk__flash_fresh(k, f, w, which, position, vec, made);
+        ptxk__flash_load_fresh(k, f, w, which, position, vec, made);
         for (e = 0; e < 4; e++) ptx_set(k, kept[e], made[e]);
         ptx_guard(k, stored);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), made);
@@ -4655,9 +4688,10 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
     for (e = 0; e < 4; e++) words[e] = ptx_get(k, kept[e]);
 }
 
-/* The vectors of `unroll` keys that this lane reads. edge: some may not exist, or be to append. */
-static void ptxk__flash_read(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                             const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4]) {
+/* Loads this lane's vectors of `unroll` keys. edge: some may be absent, or new rows. */
+static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                  const ptxk__flash_state *s, int edge,
+                                  ptx_val words[2][PTXK__UNROLL][2][4]) {
     ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored;
     uint32_t u, v;
     int which;
@@ -4674,7 +4708,7 @@ static void ptxk__flash_read(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             there = ptx_and(k, there, p);
         }
         if (edge || f->page_size) {
-            offset = ptxk__flash_key(k, f, w, position, &there);
+            offset = ptxk__flash_key_offset(k, f, w, position, &there);
         } else if (u) {
             offset = ptx_add(k, offset, s->next_rows);
         }
@@ -4712,22 +4746,22 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
-/* 2^(x - most), and 2^-32 of that where V may be so large that sums of it would pass the range of f32. */
+/* The weight 2^(x - most), times 2^-32 where V may be so large that its sum overflows f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
-    ptx_val difference = ptx_sub(k, x, most); /* first: beside large scores 32 is nothing */
+    ptx_val difference = ptx_sub(k, x, most); /* subtract first: beside large scores 32 is lost */
     if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
     return ptx_ex2(k, difference);
 }
 
-/* One step of a warp: `unroll` keys for each group of lanes. The new maximum, the old sums scaled to it, the
-   weights. */
+/* One step of a warp, `unroll` keys for each group of lanes: finds the new maximum, rescales the sums, adds
+   the weighted values. */
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
-    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, sees, column;
+    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
     ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
 
-    ptxk__flash_read(k, f, w, s, edge, words);
+    ptxk__flash_load_keys(k, f, w, s, edge, words);
     for (u = 0; u < f->unroll; u++) {
         ptxk__flash_widen(k, f, words[0][u], row);
         for (h = 0; h < f->tile; h++) {
@@ -4743,17 +4777,17 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
-            if (f->cap > 0) x = ptxk__flash_capped(k, f, x);
+            if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
                 here = ptx_add(k, position, ptx_s32(u * f->rows));
-                sees = ptxk__flash_sees(k, f, w, column, here);
-                x = ptx_selp(k, x, ptx_f32(-INFINITY), sees);
+                visible = ptxk__flash_is_visible(k, f, w, column, here);
+                x = ptx_selp(k, x, ptx_f32(-INFINITY), visible);
             }
             score[h][u] = x;
             most = ptx_max(k, most, x);
         }
-        shrink = ptxk__softmax_raise(k, &s->soft[h], most);
+        shrink = ptxk__softmax_set_reference(k, &s->soft[h], most);
         total = ptx_get(k, s->soft[h].total);
         for (u = 0; u < f->unroll; u++) {
             score[h][u] = ptxk__flash_weight(k, f, score[h][u], most);
@@ -4773,11 +4807,11 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
 }
 
-/* q * scale: global memory once for the cluster, then shared memory, then registers. */
+/* Loads q * scale: from global memory once for the cluster, through shared memory, to registers. */
 static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  ptxk__flash_state *s) {
-    uint32_t per = ptxk__flash_q_per(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass, h, e,
-             v, i;
+    uint32_t per = ptxk__flash_q_elements(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass,
+             h, e, v, i;
     ptx_val turn, column, vec, here, to, p, inside[4], place[4], x[4][8];
     rounds = ptxk__ceil_div(n, PTXK__THREADS);
     for (h = 0; h < rounds; h++) {
@@ -4785,15 +4819,15 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
         column = ptx_div(k, turn, ptx_u32(head_vecs));
         vec = ptx_rem(k, turn, ptx_u32(head_vecs));
         p = ptx_setp(k, PTX_LT, turn, ptx_u32(n));
-        inside[h] = ptxk__cluster_share(k, &w->cluster, column, p);
+        inside[h] = ptxk__cluster_owns_piece(k, &w->cluster, column, p);
         p = ptx_setp(k, PTX_LT, column, w->columns);
         p = ptx_and(k, p, inside[h]);
-        ptxk__flash_q(k, f, w, p, column, vec, x[h]);
+        ptxk__flash_load_q(k, f, w, p, column, vec, x[h]);
         place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
     }
     for (h = 0; h < rounds && !ptxk__scale_is_late(f->scale); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
-    for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, w->shared, &here); pass++)
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, w->shared, &here); pass++)
         for (h = 0; h < rounds; h++) {
             to = ptx_ptr_add(k, here, place[h], 1);
             for (e = 0; e < per; e += 4) {
@@ -4814,7 +4848,7 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
     }
 }
 
-/* The groups of lanes of a warp become one; then the warp's sums and states go to shared memory. */
+/* Merges the groups of lanes of each warp, and stores the warp's sums and states in shared memory. */
 static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_state *s) {
     uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_at(f);
@@ -4823,7 +4857,7 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
     for (h = 0; h < f->tile; h++) {
         ptx_val mine = ptx_get(k, s->soft[h].most), shrink;
         most[h] = ptxk_warp_reduce(k, PTX_MAX, mine, f->lanes, 32);
-        shrink = ptxk__softmax_raise(k, &s->soft[h], most[h]);
+        shrink = ptxk__softmax_set_reference(k, &s->soft[h], most[h]);
         total[h] = ptx_get(k, s->soft[h].total);
         total[h] = ptx_add(k, total[h], poison);
         total[h] = ptxk_warp_reduce(k, PTX_ADD, total[h], f->lanes, 32);
@@ -4833,7 +4867,7 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
             sum[h][e] = ptxk_warp_reduce(k, PTX_ADD, sum[h][e], f->lanes, 32);
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* q has been read by all */
+    ptx_bar_sync(k, ptx_imm(0)); /* all warps have read q */
     p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->lanes));
     ptx_if(k, p);
     {
@@ -4927,37 +4961,37 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
     ptx_end(k);
     ptx_comment(k, "the lanes of a warp, then the warps through shared memory, then the blocks");
     ptxk__flash_scalar_stage(k, f, &w, &s);
-    ptxk__flash_join(k, f, &w);
+    ptxk__flash_combine_block(k, f, &w);
 }
 
 /* -- flash_decode: tensor cores -- */
 
-/* Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
-   columns, so K and V are read once for all columns, and what belongs to a column, its maximum and its sums,
-   is in the same lanes. A warp has its own keys and its own ring in shared memory, and meets the others only
-   at the end. One step is 16 kt keys; an item of the ring is a slab of their K or their V. */
+/* The tensor core variant. The columns are the N of an mma, 8: scores are K q^T, 16 keys by 8 columns; sums
+   are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
+   sums stay in the same lanes. Each warp has its own keys and its own ring in shared memory; warps meet only
+   at the end. A step is 16 kt keys; a ring item is a slab of their K or their V. */
 typedef struct ptxk__flash_mma_state {
     ptxk__tile tile;
     ptx_val q[3][4][PTXK__SLAB / 8][2];  /* terms, column tiles, 16-element steps */
     ptx_var sum[PTXK__SLAB / 8][4][4];   /* 16-dimension steps, column tiles, the accumulator's registers */
-    ptxk__softmax soft[4][2];            /* most: the maximum less bias, or up to slack less */
-    ptx_var limit[4][2];                 /* no score above: no need to look at the maximum */
-    ptx_val factor[4][2], inverse[4][2]; /* scores as the product gives them, times factor, are in base 2 */
-    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at 0 */
-    ptx_val to, chunk, row;              /* ... for copies, and what of a pass it copies */
+    ptxk__softmax soft[4][2];            /* most: the maximum less bias, or at most slack below that */
+    ptx_var limit[4][2];                 /* while no score exceeds this, the maximum need not change */
+    ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2 */
+    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at offset 0 */
+    ptx_val to, chunk, row;              /* where this lane copies to, and its chunk and row of a pass */
     ptx_val pass_bytes;                  /* u64: from pass to pass */
     uint32_t passes;                     /* of an item */
     uint32_t item;                       /* bytes */
-    ptx_val ring, stop;    /* this warp's first item; keys from here on are not copied blindly */
-    ptx_val tile_bytes;    /* u64: from one of the warp's steps to the next */
-    ptx_var from[2], page; /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole;         /* kind where a step's rows are all in the caches, seen by all columns; else 0 */
-    ptx_val kind;          /* 1 + the number of the caches' layout */
+    ptx_val ring, stop;                  /* this warp's first item; keys from `stop` on need the edge path */
+    ptx_val tile_bytes;                  /* u64: bytes from one of the warp's steps to the next */
+    ptx_var from[2], page;               /* this lane's first chunk of the next K, V; paged: its page */
+    ptx_var whole; /* kind, where a step's rows lie in the caches, seen by all; else 0 */
+    ptx_val kind;  /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
 static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
 
-/* 16-byte chunks of slab s that a row has; 16-element steps of it. */
+/* 16-byte chunks of slab s in a row; below, its 16-element steps. */
 static uint32_t ptxk__flash_slab(const ptxk__flash *f, uint32_t s) {
     uint32_t rest = f->row_vecs - s * f->chunks;
     return rest < f->chunks ? rest : f->chunks;
@@ -4967,33 +5001,33 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
     return (ptxk__flash_slab(f, s) + 1) / 2;
 }
 
-/* q to shared memory, each column times a power of two that makes its largest element 2^14 or so (with bf16
-   below 2^-8, so that 256 products with the largest of K stay finite; for infinite elements the smallest
-   power), as a sum of `terms` numbers of the cache's type; then to registers. The first is not 0 where q is
-   not, so that products with infinite K are infinite. The second of f16 is 2^12 times what the first leaves,
-   at most 2^3: as much more of the range below. */
+/* Stores q in shared memory as a sum of `terms` numbers of the cache's type, then loads it to registers. Each
+   column is scaled by a power of two so that its largest element is about 2^14; with bf16 below 2^-8, so that
+   256 products with the largest K stay finite; with infinite elements by the smallest power. The first term
+   is 0 only where q is 0, so that products with infinite K are infinite. f16's second term is the rest times
+   2^12, at most 2^3, which extends the range below. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal = f->type == PTX_F16 ? 14 : -9;
     double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
+    uint32_t per = ptxk__flash_q_elements(f), turns = f->tile / PTXK__WARPS, n, i, e, h, j, pass, count, vecs,
              steps = (f->d + 15) / 16, term_bytes;
     ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
         inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
-    count = vecs * per; /* elements of a lane */
-    for (n = 0; n < turns; n++) { /* a warp has a column, a lane 16 bytes of q and those 512 further on */
+    count = vecs * per;           /* elements of a lane */
+    for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
-        p = ptxk__cluster_share(k, &w->cluster, column[n], p);
+        p = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (i = 0; i < vecs; i++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * i));
             here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
             here = ptx_and(k, p, here);
-            ptxk__flash_q(k, f, w, here, column[n], row, x[n] + i * per);
+            ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
         }
     }
     for (n = 0; n < turns; n++) {
@@ -5017,12 +5051,12 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             here = ptx_abs(k, x[n][e]);
             here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
             p = ptx_and(k, p, here);
-            first[e] = ptx_selp(k, first[e], x[n][e], p); /* 0 stays 0, and nothing else becomes 0 */
+            first[e] = ptx_selp(k, first[e], x[n][e], p); /* only 0 becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
             ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
             if (i + 1 == f->terms) break;
-            for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
+            for (e = 0; e < count; e++) { /* an infinite or NaN element has no rest */
                 if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
                 up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
                 if (f->type == PTX_F16) up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__REST));
@@ -5036,22 +5070,22 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         size[n] = ptx_shl(k, size[n], ptx_u32(23));
         size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
                           ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
-        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_weights */
+        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
         size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
-        inside[n] = ptxk__cluster_share(k, &w->cluster, column[n], p);
+        inside[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
-            there[n][h] = ptxk__cluster_share(k, &w->cluster, column[n], p);
+            there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
-            to = ptxk__tile_place(k, &t, column[n], chunk);
+            to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
             place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    ptx_cp_async_wait(k, PTXK__RING - 1); /* none of those under way is for here */
-    for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, stage, &here); pass++)
+    ptx_cp_async_wait(k, PTXK__RING - 1); /* the copies in flight do not write here */
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
         for (n = 0; n < turns; n++) {
             for (h = 0; h < vecs; h++) {
                 to = ptx_ptr_add(k, here, place[n][h], 1);
@@ -5079,7 +5113,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             chunk = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
             if (pair == 1) chunk = ptx_and(k, chunk, ptx_u32(1));
             chunk = ptx_add(k, chunk, ptx_u32(2 * j));
-            to = ptxk__tile_place(k, &t, row, chunk);
+            to = ptxk__tile_chunk_offset(k, &t, row, chunk);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
                 here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
@@ -5088,21 +5122,21 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             }
         }
     }
-    ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
+    ptx_bar_sync(k, ptx_imm(0)); /* the ring may overwrite it from here on */
 }
 
-/* The layouts with code of their own, in which places of rows are numbers in the code: heads first, rows
-   first, of pages the one that the description says; 0: any other. */
+/* Layouts with specialised code, in which row addresses are constants: heads first, rows first, and for pages
+   the described one; kind 0: any other layout. */
 #define PTXK__KINDS 3u
 static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
     if (f->flags & PTXK_FLASH_PAGE_ROWS) return f->kv_heads * f->row_bytes;
     return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
-/* Where the warp's step at `position` begins, in K and in V, for this lane's first chunk; and whether all of
-   its rows are in the caches and seen by all columns. */
-static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                               const ptxk__flash_mma_state *s, ptx_val position) {
+/* Locates the warp's step at `position` in K and V, for this lane's first chunk, and decides whether all of
+   its rows lie in the caches and are seen by all columns. */
+static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                    const ptxk__flash_mma_state *s, ptx_val position) {
     ptx_val at, page, next, p, q, wide;
     uint32_t which;
     at = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f)));
@@ -5118,7 +5152,7 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
             ptx_set(k, s->from[which], at);
         }
     } else {
-        page = ptx_get(k, s->page); /* read one step ago; that of the next step is read now */
+        page = ptx_get(k, s->page); /* loaded one step ago; the next step's is loaded now */
         q = ptx_setp(k, PTX_LT, page, w->pool_pages);
         p = ptx_and(k, p, q);
         next = ptx_add(k, position, ptx_s32(ptxk__flash_keys(f) * PTXK__WARPS));
@@ -5143,15 +5177,15 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_set(k, s->whole, at);
 }
 
-/* Whether this lane has one of the first `chunks` chunks of a row of a pass. */
-static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
+/* Whether this lane copies one of the first `chunks` chunks of a row in a pass. */
+static ptx_val ptxk__flash_lane_copies(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
     ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
     if (s->tile.pass * s->tile.wide == 32) return p;
     q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
     return ptx_and(k, p, q);
 }
 
-/* An item's rows one by one: zeros for those that are not there, those to append from their source. */
+/* Copies an item row by row: zeros for absent rows, new rows from their source. */
 static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                                   ptx_val slot) {
@@ -5163,19 +5197,19 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     there = ptx_setp(k, PTX_GE, at, w->first);
     p = ptx_setp(k, PTX_LT, at, w->end);
     there = ptx_and(k, there, p);
-    from = ptxk__flash_key(k, f, w, at, &there);
+    from = ptxk__flash_key_offset(k, f, w, at, &there);
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_place(k, &s->tile, row, s->chunk);
+    to = ptxk__tile_chunk_offset(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
-    active = ptxk__flash_busy(k, s, f->chunks);
-    is_real = ptxk__flash_busy(k, s, real);
+    active = ptxk__flash_lane_copies(k, s, f->chunks);
+    is_real = ptxk__flash_lane_copies(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
         ptx_if(k, fresh);
-        ptxk__flash_fresh(k, f, w, which, at, chunk, words);
+        ptxk__flash_load_fresh(k, f, w, which, at, chunk, words);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = there;
         if (f->tiles > 1) p = ptx_and(k, p, w->owner);
@@ -5191,16 +5225,16 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* An item whose rows are all there, row_bytes apart; 0: as the arguments say. */
+/* Copies an item whose rows all exist, row_bytes apart; 0: by the strides of the arguments. */
 static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                    int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
     uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
     int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
     ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
-    if (!all) some = ptxk__flash_busy(k, s, copied);
+    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* pads with zeros */
+    if (!all) some = ptxk__flash_lane_copies(k, s, copied);
     for (i = 0; i < s->passes; i++) {
-        ptx_val row = ptxk__tile_row(k, &s->tile, to, i * s->tile.pass), at;
+        ptx_val row = ptxk__tile_row_distance(k, &s->tile, to, i * s->tile.pass), at;
         if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
         at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
                      (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
@@ -5212,7 +5246,7 @@ static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const pt
     }
 }
 
-/* Sends for an item: slab `slab` of K or V of the step at `position`. A group in any case. */
+/* Issues the copies of an item: slab `slab` of K or V of the step at `position`. Always commits a group. */
 static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                              ptx_val slot) {
@@ -5232,8 +5266,8 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     ptx_cp_async_commit(k);
 }
 
-/* Scores of a step, kt 16-key tiles by nt 8-column tiles, from slab `slab` of K, added to those before. Two
-   sums: q's first term, and the others, which are small. */
+/* Adds the scores of slab `slab` of K for a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of
+   q's first term, and of the others, which are small. */
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
@@ -5241,7 +5275,7 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
+            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix(k, 4, row, keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
@@ -5251,8 +5285,8 @@ static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     }
 }
 
-/* A score of which q's first term gave `first`: where that is infinite, the other terms made it NaN. */
-static ptx_val ptxk__flash_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val first, ptx_val x) {
+/* Repairs a score whose first term gave `first`: where that is infinite, the other terms made the sum NaN. */
+static ptx_val ptxk__flash_repair_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val first, ptx_val x) {
     ptx_val p = ptx_abs(k, first), q;
     p = ptx_setp(k, PTX_EQ, p, ptx_f32(INFINITY));
     q = ptx_setp(k, PTX_ISNAN, x, x);
@@ -5261,11 +5295,11 @@ static ptx_val ptxk__flash_infinite(ptx_kernel *k, const ptxk__flash *f, ptx_val
     return ptx_selp(k, first, x, p);
 }
 
-/* From scores to what is to be 2's exponent in the weights. Mostly: score * factor - reference. Where a score
-   is so much above the reference that weights would leave their range, and where one is NaN or +inf, all of
-   the warp look for the maximum, and the sums are scaled to it. */
-static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                                ptx_val score[4][4][2][4], ptx_var x[4][4][4]) {
+/* Turns scores into the exponents of the weights, base 2: usually score * factor - reference. Where a score
+   exceeds the reference so far that weights would leave their range, or is NaN or +inf, the whole warp finds
+   the maximum and rescales the sums. */
+static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                  ptx_val score[4][4][2][4], ptx_var x[4][4][4]) {
     uint32_t mt, n, j, h, e, capped = f->cap > 0;
     ptx_val p = ptx_f32(0), q, v[4][4][4], most, old, shrink, limit;
     int first = 1;
@@ -5304,7 +5338,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             for (mt = 0; mt < f->kt; mt++) {
                 for (e = j; e < 4; e += 2) {
                     if (f->terms > 1)
-                        v[mt][n][e] = ptxk__flash_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
+                        v[mt][n][e] = ptxk__flash_repair_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
                     if (!capped) v[mt][n][e] = ptx_mul(k, v[mt][n][e], s->factor[n][j]);
                     v[mt][n][e] = ptxk__softmax_finite(k, v[mt][n][e]);
                     most = ptx_max(k, v[mt][n][e], most);
@@ -5314,11 +5348,11 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             most = ptx_add(k, most, ptx_f32(-(double)f->bias));
             old = ptx_get(k, s->soft[n][j].most);
             most = ptx_max(k, most, old);
-            shrink = ptxk__softmax_raise(k, &s->soft[n][j], most);
+            shrink = ptxk__softmax_set_reference(k, &s->soft[n][j], most);
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
-            if (!capped) { /* the short way rounds score * factor once less, which must be small beside 1 */
+            if (!capped) { /* the fast path rounds score * factor once less; that must be small beside 1 */
                 q = ptx_abs(k, most);
                 q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
                 limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
@@ -5327,7 +5361,7 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             for (mt = 0; mt < f->kt; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
-                    if (f->type != PTX_F16) /* where the bias is nothing beside the scores */
+                    if (f->type != PTX_F16) /* where scores are so large that the bias is lost */
                         old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
@@ -5342,11 +5376,11 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     ptx_end(k);
 }
 
-/* Keys that a column does not see have scores of -inf. */
+/* Sets the scores of keys that a column does not see to -inf. */
 static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val position,
                              ptx_var x[4][4][4]) {
     uint32_t mt, n, e;
-    ptx_val column, row, sees, at, score;
+    ptx_val column, row, visible, at, score;
     column = ptx_and(k, w->lane, ptx_u32(3));
     column = ptx_mad(k, column, ptx_u32(2), w->first_column);
     row = ptx_shr(k, w->lane, ptx_u32(2));
@@ -5356,19 +5390,19 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             for (e = 0; e < 4; e++) {
                 ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
                 at = ptx_add(k, row, ptx_s32(16 * mt + e / 2 * 8));
-                sees = ptxk__flash_sees(k, f, w, mine, at);
+                visible = ptxk__flash_is_visible(k, f, w, mine, at);
                 score = ptx_get(k, x[mt][n][e]);
-                score = ptx_selp(k, score, ptx_f32(-INFINITY), sees);
+                score = ptx_selp(k, score, ptx_f32(-INFINITY), visible);
                 ptx_set(k, x[mt][n][e], score);
             }
         }
     }
 }
 
-/* Weights as the second operand of a product, keys by columns: from the accumulators' layout by a
-   transposition of each 8 by 8, as a sum of two numbers of the cache's type. */
-static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                             ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
+/* Packs weights as B operand, keys by columns: transposes each 8 by 8 of the accumulator layout and splits
+   each weight into a sum of two numbers of the cache's type. */
+static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                     ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
     uint32_t mt, n, e, h;
     ptx_val p[4], total, word, back[2], rest[2];
@@ -5395,15 +5429,15 @@ static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* Slab `slab` of V, transposed as it is read, times the weights. */
-static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
-                             uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
+/* Adds slab `slab` of V, transposed by ldmatrix, times the weights. */
+static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                   uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
     ptx_val values[4], sum[4];
     ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
+            ptx_val row = ptxk__tile_pair_address(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix_trans(k, 4, row, values);
             for (n = 0; n < f->nt; n++) {
                 const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
@@ -5416,7 +5450,7 @@ static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     }
 }
 
-/* The warp's sums and states to shared memory, for ptxk__flash_join. */
+/* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. */
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
@@ -5430,8 +5464,8 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
             total[n][j] = ptxk_warp_reduce(k, PTX_ADD, total[n][j], 4, 32);
         }
     }
-    ptx_cp_async_wait_all(k);    /* what is left is empty groups */
-    ptx_bar_sync(k, ptx_imm(0)); /* nobody reads his ring any more */
+    ptx_cp_async_wait_all(k);    /* only empty groups remain */
+    ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with their rings */
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
     here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
@@ -5460,7 +5494,7 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
-/* The slot of the ring behind one. */
+/* The next slot of the ring. */
 static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state *s, ptx_val slot) {
     ptx_val next = ptx_ptr_add(k, slot, ptx_u32(s->item * PTXK__WARPS), 1), end, p;
     end = ptx_ptr_add(k, s->ring, ptx_u32(PTXK__RING * s->item * PTXK__WARPS), 1);
@@ -5468,8 +5502,8 @@ static ptx_val ptxk__flash_next_slot(ptx_kernel *k, const ptxk__flash_mma_state 
     return ptx_selp(k, s->ring, next, p);
 }
 
-/* A step: 16 kt keys. The items of its K come, then those of its V; as each is read, the one two behind is
-   sent for, into the place of the one before. */
+/* One step of 16 kt keys: the items of K, then those of V. When an item is read, the copy of the item two
+   ahead is issued, into the slot of the one before. */
 static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  const ptxk__flash_mma_state *s, ptx_val position, ptx_val zero,
                                  ptx_var reads, ptx_var writes) {
@@ -5487,12 +5521,12 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     for (i = 0; i < items; i++) {
         uint32_t ahead = i + PTXK__RING - 1;
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the item before */
-        if (ahead == items) ptxk__flash_locate(k, f, w, s, next);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read the previous item */
+        if (ahead == items) ptxk__flash_locate_step(k, f, w, s, next);
         ptxk__flash_copy(k, f, w, s, ahead % items >= f->slabs, ahead % f->slabs,
                          ahead < items ? position : next, to);
         ptx_cp_async_wait(k, PTXK__RING - 1);
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item are there */
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' copies of this item have arrived */
         if (i < f->slabs) ptxk__flash_scores(k, f, s, i, slot, score);
         if (i + 1 == f->slabs) {
             for (mt = 0; mt < f->kt; mt++)
@@ -5505,7 +5539,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
                             v = ptx_add(k, v, score[mt][n][1][e]);
                         if (f->cap > 0) {
                             v = ptx_op2(k, PTX_MUL, PTX_RN, v, s->factor[n][e % 2]);
-                            v = ptxk__flash_capped(k, f, v);
+                            v = ptxk__flash_cap_score(k, f, v);
                         }
                         x[mt][n][e] = ptx_var_new(k, v);
                     }
@@ -5513,10 +5547,10 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
             ptx_if(k, p);
             ptxk__flash_mask(k, f, w, position, x);
             ptx_end(k);
-            ptxk__flash_weights(k, f, s, score, x);
-            ptxk__flash_pack(k, f, s, x, weight);
+            ptxk__flash_exponents(k, f, s, score, x);
+            ptxk__flash_pack_weights(k, f, s, x, weight);
         }
-        if (i >= f->slabs) ptxk__flash_sums(k, f, s, i - f->slabs, slot, weight);
+        if (i >= f->slabs) ptxk__flash_add_values(k, f, s, i - f->slabs, slot, weight);
         to = slot;
         slot = ptxk__flash_next_slot(k, s, slot);
     }
@@ -5546,12 +5580,12 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     here = ptx_mul(k, w.warp, ptx_u32(s.item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
     ptxk__lane_rows(k, w.lane, &row, &here);
-    s.k_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.k_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
     ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
-    s.v_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.v_at = ptxk__tile_chunk_offset(k, &s.tile, row, here);
     s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
     s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
-    s.to = ptxk__tile_place(k, &s.tile, s.row, s.chunk);
+    s.to = ptxk__tile_chunk_offset(k, &s.tile, s.row, s.chunk);
     here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
     position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
     next = ptx_var_new(k, position);
@@ -5578,13 +5612,13 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
         at = ptx_mul(k, at, w.row_bytes);
         here = ptx_mul_wide(k, s.chunk, ptx_u32(16));
         at = ptx_add(k, at, here);
-        at = ptx_sub(k, at, s.tile_bytes); /* which locating the first step adds */
+        at = ptx_sub(k, at, s.tile_bytes); /* because locating the first step adds it */
         for (e = 0; e < 2; e++) {
             here = ptx_ptr_add(k, w.base[e], at, 1);
             s.from[e] = ptx_var_new(k, here);
         }
     }
-    ptxk__flash_locate(k, f, &w, &s, position);
+    ptxk__flash_locate_step(k, f, &w, &s, position);
     reads = ptx_var_new(k, s.ring);
     here = s.ring;
     for (i = 0; i < PTXK__RING - 1; i++) {
@@ -5618,7 +5652,7 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_end(k);
     ptx_comment(k, "the warps through shared memory, then the blocks");
     ptxk__flash_mma_stage(k, f, &w, &s);
-    ptxk__flash_join(k, f, &w);
+    ptxk__flash_combine_block(k, f, &w);
 }
 
 /* -- flash_decode: the entry -- */
@@ -5659,12 +5693,12 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 #define PTXK__SCATTER_THREADS 256u
 
-/* All that follows from a kv_scatter description. */
+/* Everything that a kv_scatter description determines. */
 typedef struct ptxk__scatter {
     ptx_type source, cache;
     uint32_t kv_heads, d, page_size, flags;
     uint32_t source_bytes, cache_bytes; /* of an element */
-    uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
+    uint32_t n;                         /* elements of a thread: the most that 16 bytes and d allow */
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
@@ -5704,9 +5738,8 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     return PTX_E_NONE;
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
-                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
-                                         ptxk_message *why) {
+PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_shape *shape,
+                                         ptx_plan *plan, ptxk_message *why) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
@@ -5716,7 +5749,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
     if (!shape || !plan)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
     row = (uint64_t)f.kv_heads * f.vecs;
-    threads = ptxk__product(row, shape->tokens, &fits);
+    threads = ptxk__multiply_checked(row, shape->tokens, &fits);
     if (!fits || threads > 0xffffff00u)
         return ptxk__refuse(why, PTX_E_DESC,
                             "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
@@ -5779,8 +5812,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                              UINT64_MAX, why);
 }
 
-/* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
-   false where the position has no page. */
+/* The byte offset, u64, of row (head, position) in the cache of a sequence, and the cache's base. Sets
+   `there` to false where the position has no page. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
                                  ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
@@ -5882,7 +5915,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
         } else if (f.n * f.source_bytes < 4) {
             x[0] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(row, 0), PTX_NC));
             ptx_st(k, PTX_B16, ptx_at(caches, 0), x[0]);
-        } else { /* as they are, NaN payloads and all */
+        } else { /* bit for bit, including NaN payloads */
             ptxk_load_f32(k, PTX_F32, f.n * f.source_bytes / 4, ptx_with(ptx_at(row, 0), PTX_NC), x);
             ptxk_store_f32(k, PTX_F32, f.n * f.source_bytes / 4, ptx_at(caches, 0), x);
         }
@@ -5896,48 +5929,48 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
 /* -- flash_prefill: limits, plan, arguments -- */
 
-/* All that follows from a flash_prefill description. A block has `rows` queries of one head, a warp 16 * m of
-   them; it goes through the keys in tiles. */
-#define PTXK__PREFILL_SHARED 65536u /* what one block may have everywhere, two of them on most */
+/* Everything that a flash_prefill description determines. A block has `rows` queries of one head, a warp 16 *
+   m of them; it runs through the keys in tiles. */
+#define PTXK__PREFILL_SHARED 65536u /* shared bytes that every device gives one block, most of them two */
 #define PTXK__PREFILL_LEN 0x40000000u
 
 typedef struct ptxk__prefill {
     ptx_type type, out;
     uint32_t heads, kv_heads, d, flags, window, precision;
-    uint32_t bytes, out_bytes;       /* of an element */
+    uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
-    uint32_t columns;                /* tiles of 8 columns of out */
-    uint32_t pairs;                  /* steps along d in q . k */
-    uint32_t hold;                   /* q stays in registers */
+    uint32_t columns; /* tiles of 8 columns of out */
+    uint32_t pairs;   /* steps along d in q . k */
+    uint32_t hold;    /* q stays in registers */
     ptxk__tile q, kv;
-    int negative;                    /* the scale is */
-    int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
-    float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
-    float outer;                     /* ... and what they are then multiplied by, in base 2 */
-    float most;                      /* scores from there on count as infinite: a power of two, so that most *
-                                        outer is exact and finite */
-    float lift;                      /* the largest weight is 2^lift */
+    int negative; /* the scale is negative */
+    int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
+    float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
+    float outer;  /* factor of scores after that, in base 2 */
+    float most;   /* scores that count as infinite: a power of two; exact times outer */
+    float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
 }
 
-/* registers: what sums and scores may take of a thread's. */
+/* Whether a shape fits. registers: limit for a thread's sums and scores. */
 static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, uint32_t registers) {
-    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* words of tf32 are read one by one across rows */
+    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* tf32 words of v are read singly, across rows */
     f->rows = rows;
     f->keys = keys;
     f->warps = rows >= 64 ? 4 : rows / 16;
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
-    if (f->plain && keys > 16) return 0; /* their code is long enough */
+    if (f->plain && keys > 16) return 0; /* bounds the length of the code */
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
 }
 
-/* target: 0 for a plan, which is that of all. What the code chooses by it needs no more shared memory. */
+/* Chooses the shape. target: 0 for a plan, which serves every target; code for a target needs no more shared
+   memory than the plan says. */
 static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target target, ptxk__prefill *f,
                                    ptxk_message *why) {
     static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
@@ -5988,7 +6021,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->window = d->window;
     f->precision = d->precision;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
-    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory: where the sums fit, to d 128 */
+    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
@@ -6000,7 +6033,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
     f->negative = scale < 0;
     if (f->negative) scale = -scale;
-    outer = scale * 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
+    outer = scale * 1.44269504088896340736; /* log2 e: the hardware has ex2 */
     f->inner = 0;
     if (d->soft_cap > 0) {
         outer = (double)d->soft_cap * 1.44269504088896340736;
@@ -6039,7 +6072,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     if (!shape->batch || !shape->q_len) return PTX_E_NONE;
     q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
     l = &plan->launch[plan->launches++];
-    l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
+    l->grid[0] = (uint32_t)blocks; /* adjacent heads of a group read the same K and V */
     l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
@@ -6071,7 +6104,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
     args->lse_batch_stride = rows * desc->heads;
 }
 
-/* Rows of a tensor of a prefill: strides are those of batch, rows, heads. */
+/* The span of a tensor: strides of batch, rows, heads. */
 static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
                                    uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
                                    const uint64_t stride[3]) {
@@ -6082,9 +6115,9 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
     return s;
 }
 
-/* With cumulative lengths the arguments do not say how many rows there are: q_len is only a bound on those of
-   a sequence. Where heads lie outside rows, there are no more than a head has room for. Of this many the
-   places are to differ; one of them, which is there, is to keep out of the other tensors. */
+/* Checks spans with cumulative lengths, where the arguments do not give the number of rows: q_len only bounds
+   those of one sequence. Where heads lie outside rows, a head has room for a limited number. So many rows
+   must have distinct addresses; one row, which must exist, must not overlap the other tensors. */
 static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
     ptx_code code;
     if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
@@ -6162,22 +6195,23 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
 #define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
 #define PTXK__PREFILL_COLUMNS 32u /* most tiles of 8 columns of out */
 
-/* What a thread keeps, of rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and the scores of
-   columns 2 t and 2 t + 1 of each tile of 8, and of each row maximum and this thread's part of the total. */
+/* The state of a thread, for rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and scores of
+   columns 2 t and 2 t + 1 of each tile of 8, and for each row the maximum and this thread's part of the
+   total. */
 typedef struct ptxk__prefill_state {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_COLUMNS][4], most[PTXK__PREFILL_M][2],
         total[PTXK__PREFILL_M][2];
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
-    ptx_val q, k, v, k_next, v_next;     /* readers; next: of every other row, where lanes read two */
+    ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_var k_at, v_at; /* what this thread copies next */
+    ptx_var k_at, v_at; /* source of this thread's next copy */
     ptx_var at;         /* s32: the first key of the tile */
-    ptx_val end;        /* s32: of the keys that any query of the block sees */
+    ptx_val end;        /* s32: end of the keys that any query of the block sees */
 } ptxk__prefill_state;
 
-/* A row's place in one of the four tensors, and the elements from row to row, which are fewer than 2^32. */
+/* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
 static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
                                   ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
                                   ptx_val *row_stride) {
@@ -6196,8 +6230,8 @@ static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, si
     return ptx_ptr_add(k, at, offset, bytes);
 }
 
-/* The rows of a sequence: where they begin (u64; 0 where lengths are not cumulative) and how many (u32).
-   ragged: whether they are. */
+/* The rows of a sequence: the first (u64; 0 where lengths are not cumulative) and their number (u32). ragged:
+   lengths are cumulative. */
 static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
                                   ptx_val most, ptx_val *ragged, ptx_val *count) {
     ptx_val array = ptxk__arg_ptr(k, args, cumulative), at, begin, end;
@@ -6211,15 +6245,15 @@ static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative
     return ptx_cvt(k, PTX_U64, begin);
 }
 
-/* Fragments as their products need them. f32 as tf32, of which mma sees the upper 19 bits: rounded to them
-   (FAST), or with the rest, 2^-10 of the whole, beside it (EXACT). Infinite values have no rest, and are not
-   multiplied by that of others, which may be 0. */
-typedef struct ptxk__prefill_part {
+/* Fragments for products. f32 runs on tf32, of which mma uses the upper 19 bits: rounded to them (FAST), or
+   as a sum of two with the rest, 2^-10 of the value (EXACT). An infinite value has no rest, and is not
+   multiplied by the rest of another, which may be 0. */
+typedef struct ptxk__prefill_fragment {
     ptx_val x[4], finite[4], rest[4];
-} ptxk__prefill_part;
+} ptxk__prefill_fragment;
 
 static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t n, const ptx_val *x,
-                                ptxk__prefill_part *part) {
+                                ptxk__prefill_fragment *part) {
     ptx_val whole, p, size;
     uint32_t i;
     for (i = 0; i < n; i++) {
@@ -6238,7 +6272,8 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
 }
 
 static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
-                                  const ptxk__prefill_part *a, const ptxk__prefill_part *b, uint32_t at) {
+                                  const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
+                                  uint32_t at) {
     if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
         ptxk__tile_mma(k, f->type, d, a->finite, b->rest + at);
         ptxk__tile_mma(k, f->type, d, a->rest, b->finite + at);
@@ -6246,17 +6281,17 @@ static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val
     ptxk__tile_mma(k, f->type, d, a->x, b->x + at);
 }
 
-/* score = q k of the tile. */
+/* Computes the scores q k of the tile. */
 static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val zero = ptx_mov(k, ptx_f32(0)), words[4];
-    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     uint32_t i, n, p, e;
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
     for (p = 0; p < f->pairs; p++) {
-        ptx_val q = f->hold ? s->q : ptxk__tile_turn(k, &f->q, s->q, p), keys;
-        keys = ptxk__tile_turn(k, &f->kv, s->k, p);
+        ptx_val q = f->hold ? s->q : ptxk__tile_pair_reader(k, &f->q, s->q, p), keys;
+        keys = ptxk__tile_pair_reader(k, &f->kv, s->k, p);
         for (i = 0; i < f->m; i++) {
             if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
             ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
@@ -6346,7 +6381,8 @@ static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, pt
     }
 }
 
-/* Readers: q at row g of the warp's, k at rows 2 t and 2 t + 1, v at this lane's columns of the first 8. */
+/* Reader addresses: q at row g of the warp, k at rows 2 t and 2 t + 1, v at this lane's columns of the first
+   8. */
 static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                         ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
@@ -6360,7 +6396,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
-    half = ptx_and(k, t, ptx_u32(2)); /* chunk and word change places where the row's turn is odd */
+    half = ptx_and(k, t, ptx_u32(2)); /* the swizzle exchanges chunk and word where the row's turn is odd */
     x = ptx_sub(k, ptx_u32(2), half);
     x = ptx_sub(k, x, half);
     s->v_next = ptx_ptr_add(k, s->v, ptx_as(x, PTX_S32), 8);
@@ -6368,7 +6404,8 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
 
 /* -- flash_prefill: a block's queries and keys, masks, softmax, sums -- */
 
-/* tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at infinities; and the sign of the scale. */
+/* Applies the soft cap and the sign of the scale: tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at
+   infinities. */
 static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     uint32_t i, n, e;
     ptx_val x;
@@ -6392,18 +6429,19 @@ static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     }
 }
 
-/* Whose rows a block has: heads beside each other; of each sequence the last rows, which see the most keys,
-   first. Computed where it is needed, not kept: registers are what this kernel lacks. */
-typedef struct ptxk__prefill_place {
+/* The rows of a block. Adjacent blocks have adjacent heads; of each sequence the last rows, which see the
+   most keys, come first. Computed where needed, not kept, to save registers. */
+typedef struct ptxk__prefill_block {
     ptx_val head, sequence, ragged;
     ptx_val row;    /* u64: of the first query in the tensors */
     ptx_val query;  /* u32: ... in its sequence */
     ptx_val rows;   /* u32: how many; 0: none */
     ptx_val q_len;  /* u32 */
-    ptx_val kv_len; /* s32; -1 where it is longer than it may be */
-} ptxk__prefill_place;
+    ptx_val kv_len; /* s32; -1 where it exceeds the limit */
+} ptxk__prefill_block;
 
-static void ptxk__prefill_find(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptxk__prefill_place *q) {
+static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, ptx_val args,
+                                       ptxk__prefill_block *q) {
     ptx_val x, p, tile, most;
     x = ptx_ctaid_x(k);
     q->head = ptx_rem(k, x, ptx_u32(f->heads));
@@ -6411,7 +6449,7 @@ static void ptxk__prefill_find(ptx_kernel *k, const ptxk__prefill *f, ptx_val ar
     most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
     q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, most,
                                 &q->ragged, &q->q_len);
-    p = ptx_setp(k, PTX_GT, q->q_len, most); /* no such rows: nothing is written */
+    p = ptx_setp(k, PTX_GT, q->q_len, most); /* too many rows: nothing is written */
     q->q_len = ptx_selp(k, ptx_u32(0), q->q_len, p);
     x = ptx_add(k, q->q_len, ptx_u32(f->rows - 1));
     x = ptx_div(k, x, ptx_u32(f->rows));
@@ -6436,14 +6474,15 @@ static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, ptx_val args, ptx_val sequenc
     return ptx_as(count, PTX_S32);
 }
 
-/* The position of the block's first query among the keys. */
-static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_place *q) {
+/* The position among the keys of the block's first query. */
+static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_block *q) {
     ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
     return ptx_add(k, first, ptx_as(q->query, PTX_S32));
 }
 
-/* The keys that the block sees: from the result to s->end; safe[0] to safe[1]: that all its queries see. */
-static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_place *q,
+/* The range of keys that the block sees: from the result to s->end; all its queries see safe[0] ... safe[1] -
+   1. */
+static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
                                    ptxk__prefill_state *s, ptx_val safe[2]) {
     ptx_val first, last, at = ptx_s32(0), x;
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
@@ -6466,13 +6505,13 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
     return at;
 }
 
-/* For the mask, before there are scores, which need the registers: the position of this thread's first row,
+/* Computes what the mask needs, before scores take the registers: the position of this thread's first row,
    and the number of keys (s32). */
-static void ptxk__prefill_look(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val *first,
-                               ptx_val *kv_len) {
-    ptxk__prefill_place q;
+static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      ptx_val *first, ptx_val *kv_len) {
+    ptxk__prefill_block q;
     ptx_val x;
-    ptxk__prefill_find(k, f, s->args, &q);
+    ptxk__prefill_locate_block(k, f, s->args, &q);
     *kv_len = q.kv_len = ptxk__prefill_kv_len(k, s->args, q.sequence);
     *first = ptxk__prefill_first(k, &q);
     x = ptx_tid_x(k);
@@ -6484,8 +6523,8 @@ static void ptxk__prefill_look(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
 }
 
-/* -inf for what a query does not see: at the end of the keys, on the diagonal, at the edges of the window.
-   at: the tile's first key. */
+/* Sets the scores of keys that a query does not see to -inf: past the end of the keys, beyond the diagonal,
+   outside the window. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
     ptx_val up, low, p, x, row;
@@ -6524,8 +6563,8 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     }
 }
 
-/* Scores become weights 2^(outer (score - maximum) + lift), the sums so far are scaled to the new maximum.
-   Infinite scores share the weight, for all become the largest number. */
+/* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
+   Infinite scores share the weight equally, because all become the largest number. */
 static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val old, most, shrink[2], x, total;
     uint32_t i, h, n, e;
@@ -6537,7 +6576,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    if (!(f->inner > 0)) *score = ptxk__at_most(k, *score, (double)f->most);
+                    if (!(f->inner > 0)) *score = ptxk__min_keep_nan(k, *score, (double)f->most);
                     most = ptx_max(k, most, *score);
                 }
             }
@@ -6551,8 +6590,8 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* first: 0 for the largest */
-                    if (old_chip) { /* a fused one takes one constant from a register, which there is not */
+                    *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
+                    if (old_chip) { /* fma would need one of the constants in a register */
                         *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
@@ -6575,7 +6614,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, uint32_t i,
-                              uint32_t n, const ptxk__prefill_part *a, const ptxk__prefill_part *b,
+                              uint32_t n, const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
                               uint32_t at) {
     ptx_val d[4];
     uint32_t e;
@@ -6584,9 +6623,9 @@ static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefi
     for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
 }
 
-/* sum += weights v. 16-bit types: the weights of 16 keys lie as A wants them. */
+/* Adds weights times v. 16-bit types: the weights of 16 keys already lie as operand A. */
 static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
-    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
     for (j = 0; j < f->keys / 16; j++) {
@@ -6597,7 +6636,7 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
         for (n = 0; n < f->columns; n += 2) {
             uint32_t both = n + 1 < f->columns ? 2 : 1;
-            at = ptxk__tile_pair(k, &f->kv, s->v, 16 * j, n / 2);
+            at = ptxk__tile_pair_address(k, &f->kv, s->v, 16 * j, n / 2);
             ptx_ldmatrix_trans(k, 2 * both, at, words);
             ptxk__prefill_split(k, f, 2 * both, words, &b);
             for (e = 0; e < both; e++)
@@ -6606,10 +6645,10 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* The same for tf32. A's columns t and t + 4 are the keys 2 t and 2 t + 1 of 8, whose weights this thread
-   has; so B's rows are. Words do not come transposed: each lane reads its own two. */
+/* The same for tf32. Columns t and t + 4 of A are the keys 2 t and 2 t + 1 of 8, whose weights this thread
+   has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
 static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
-    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
     for (j = 0; j < f->keys / 8; j++) {
@@ -6620,7 +6659,7 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
         }
         for (n = 0; n < f->columns; n++) {
             for (e = 0; e < 2; e++) {
-                at = ptxk__tile_turn(k, &f->kv, e ? s->v_next : s->v, n);
+                at = ptxk__tile_pair_reader(k, &f->kv, e ? s->v_next : s->v, n);
                 words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__tile_offset(&f->kv, 8 * j, n)));
             }
             ptxk__prefill_split(k, f, 2, words, &b);
@@ -6629,39 +6668,39 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
-/* Sends for this thread's part of the tile at *next, the first of whose keys is `first`, and moves on. v:
-   whether it is of v. */
-static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
-                                ptx_val first) {
+/* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
+   of v. */
+static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                    ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
     ptx_val from, stride, left, to = s->shared;
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
     to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
-    stride = ptxk__arg_u32(k, s->args, /* again and again: registers are what this kernel lacks */
+    stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
     ptxk__tile_commit(k);
-    from = ptxk__rows_on(k, from, stride, f->keys, f->bytes);
+    from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
 
-/* The tile of keys at s->at, whose k is on its way: v comes while q k is computed, the next keys while their
-   weights are. edge: not all queries see all of them. */
+/* Processes the tile of keys at s->at, whose k is in flight. v is copied while q k is computed, the next k
+   while the weights are. edge: some queries do not see all of the keys. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->at);
-    ptxk__prefill_fetch(k, f, s, 1, at);
-    if (edge) ptxk__prefill_look(k, f, s, &first, &kv_len);
+    ptxk__prefill_copy_tile(k, f, s, 1, at);
+    if (edge) ptxk__prefill_mask_limits(k, f, s, &first, &kv_len);
     if (f->plain)
         ptxk__prefill_scores_plain(k, f, s);
     else
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptxk__prefill_fetch(k, f, s, 0, next);
+    ptxk__prefill_copy_tile(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
     ptx_set(k, s->at, next);
@@ -6675,7 +6714,7 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptxk__tile_wait(k);
 }
 
-/* The finished rows, by way of the shared memory that held the warp's own queries, to 16-byte stores. */
+/* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
 static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                 ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
     uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
@@ -6688,7 +6727,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     ptxk__tile_form(&t, 16 * f->m, half * per * 16, 2, 32);
     ptxk__tile_copier_new(k, &t, lane, &c);
     left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
-    from = ptxk__tile_from(k, &c, out, stride, f->out_bytes);
+    from = ptxk__tile_copy_source(k, &c, out, stride, f->out_bytes);
     if (per == 2) {
         chunk = ptx_shr(k, t4, ptx_u32(1));
         to = ptxk__tile_reader(k, &t, stage, g, chunk);
@@ -6703,8 +6742,8 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
-            ptx_val at = ptxk__tile_turn(k, &t, to, pair);
-            if (per == 1 && n & 1) { /* the pair's other chunk */
+            ptx_val at = ptxk__tile_pair_reader(k, &t, to, pair);
+            if (per == 1 && n & 1) { /* the other chunk of the pair */
                 at = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(16));
                 at = ptx_ptr(ptx_as(at, PTX_U32), PTX_SHARED);
             }
@@ -6725,7 +6764,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
                 chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
                 p = ptx_and(k, p, chunk);
             }
-            if (i) here = ptxk__rows_on(k, from, stride, i * t.pass, f->out_bytes);
+            if (i) here = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
             ptxk_load16(k, &p, ptx_at(at, (int64_t)(on * t.pass * t.pitch * 16)), x);
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)(first * per * 16)), x);
@@ -6733,7 +6772,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
-/* The quotients; and the logarithms of the sums. rows: s32, of the warp. */
+/* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
     ptx_val total, inverse, x, p, at, row, own;
@@ -6745,7 +6784,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 2^lift at least */
+            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
             for (n = 0; n < f->columns; n++) {
@@ -6777,9 +6816,9 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* Whether the tile is one that all queries see in full. */
-static ptx_val ptxk__prefill_plain(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                   const ptx_val safe[2]) {
+/* Whether all queries of the block see all keys of the tile. */
+static ptx_val ptxk__prefill_is_unmasked(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         const ptx_val safe[2]) {
     ptx_val at = ptx_get(k, s->at), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
     p = ptx_setp(k, PTX_LE, end, safe[1]);
     if (f->window) {
@@ -6789,7 +6828,7 @@ static ptx_val ptxk__prefill_plain(ptx_kernel *k, const ptxk__prefill *f, const 
     return p;
 }
 
-/* All tiles. */
+/* Runs through all tiles. */
 static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                const ptx_val safe[2]) {
     ptx_val at, p;
@@ -6798,12 +6837,12 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         at = ptx_get(k, s->at);
         p = ptx_setp(k, PTX_LT, at, s->end);
         ptx_while(k, p);
-        p = ptxk__prefill_plain(k, f, s, safe);
+        p = ptxk__prefill_is_unmasked(k, f, s, safe);
         ptx_if(k, p);
         {
             ptx_loop(k);
             ptxk__prefill_tile(k, f, s, 0);
-            p = ptxk__prefill_plain(k, f, s, safe);
+            p = ptxk__prefill_is_unmasked(k, f, s, safe);
             ptx_while(k, p);
             ptx_end(k);
         }
@@ -6814,7 +6853,7 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptx_end(k);
 }
 
-/* Where this thread's first chunk of the keys from `begin` on is, in k or in v. */
+/* The address of this thread's first chunk of the keys from `begin` on, in k or in v. */
 static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                      size_t tensor, size_t strides, ptx_val begin) {
     ptx_val x, head, sequence, row, ragged, count, stride;
@@ -6829,12 +6868,12 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         row = ptx_add(k, row, x);
     }
     x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__tile_from(k, &s->copier, x, stride, f->bytes);
+    return ptxk__tile_copy_source(k, &s->copier, x, stride, f->bytes);
 }
 
-/* The reader of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
-static ptx_val ptxk__prefill_words(ptx_kernel *k, const ptxk__prefill *f, ptx_val tile, ptx_val lane,
-                                   uint32_t next) {
+/* The reader address of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
+static ptx_val ptxk__prefill_v_reader(ptx_kernel *k, const ptxk__prefill *f, ptx_val tile, ptx_val lane,
+                                      uint32_t next) {
     ptx_val row = ptx_and(k, lane, ptx_u32(3)), half, word;
     row = ptx_mad(k, row, ptx_u32(2), ptx_u32(next));
     half = ptx_shr(k, lane, ptx_u32(4));
@@ -6852,8 +6891,8 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__lane_rows(k, lane, &row, &half);
     tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
-        s->v = ptxk__prefill_words(k, f, tile, lane, 0);
-        s->v_next = ptxk__prefill_words(k, f, tile, lane, 1);
+        s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
+        s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
     } else {
         s->v = s->v_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     }
@@ -6866,7 +6905,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t i, h, n, e;
     ptxk__prefill_state s;
-    ptxk__prefill_place q;
+    ptxk__prefill_block q;
     ptxk__tile_copier copier;
     ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
 
@@ -6878,7 +6917,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
-    ptxk__prefill_find(k, f, args, &q);
+    ptxk__prefill_locate_block(k, f, args, &q);
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
     ptx_guard(k, p);
     ptx_ret(k);
@@ -6890,7 +6929,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
                               q.head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
-    base = ptxk__tile_from(k, &copier, base, stride, f->bytes);
+    base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
     ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
     if (f->plain)
@@ -6904,12 +6943,12 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
                                  offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
     s.k_at = ptx_var_new(k, base);
-    ptxk__prefill_fetch(k, f, &s, 0, begin);
+    ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
-            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* not -inf: such scores then weigh 0 */
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
             s.total[i][h] = ptx_var_new(k, x);
         }
         for (n = 0; n < f->columns; n++)
@@ -6918,7 +6957,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
-            row = ptxk__tile_pair(k, &f->q, s.q, 16 * i, n);
+            row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
             ptx_ldmatrix(k, 4, row, s.held[i][n]);
         }
     }
@@ -6928,12 +6967,12 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     lane = ptx_laneid(k);
     warp = ptx_tid_x(k);
     warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_find(k, f, args, &q);
+    ptxk__prefill_locate_block(k, f, args, &q);
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be none */
-    here = row; /* of lse, where that is wanted */
+    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    here = row;                                                     /* for lse */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
@@ -6984,29 +7023,29 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
 
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
-#define PTXK__GEMV_SHARED 49152u /* what every device gives unasked */
+#define PTXK__GEMV_SHARED 49152u /* what every device gives without opt-in */
 #define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
-#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch turns into integers */
+#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u     /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_HEAD 256u /* bytes before the sums of squares in the workspace: u32 slices */
 #define PTXK__GEMV_MATRICES 3u
 
-/* All that follows from a gemv description. */
+/* Everything that a gemv description determines. */
 typedef struct ptxk__gemv {
     ptxk__rows rows[PTXK__GEMV_MATRICES];
     uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
     ptx_type output;
     uint32_t columns, planes, flags;
-    uint32_t k_step;  /* k is a multiple of */
+    uint32_t k_step;  /* k is a multiple of this */
     uint32_t record;  /* bytes of a record of x, */
-    uint32_t values;  /* ... and its values */
+    uint32_t values;  /* values of a record of x */
     uint32_t granule; /* records in the longest step: slices of K are whole granules */
-    uint32_t ring;    /* bytes in shared memory before x: all warps' */
-    uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
+    uint32_t ring;    /* shared bytes before x: the rings of all warps */
+    uint32_t results; /* static shared bytes of a tile's results, one of two buffers */
 } ptxk__gemv;
 
 /* Bytes of dynamic shared memory. */
-static uint32_t ptxk__gemv_room(const ptxk__gemv *f) {
+static uint32_t ptxk__gemv_shared_bytes(const ptxk__gemv *f) {
     return PTXK__GEMV_SHARED - 32 - 2 * f->results;
 }
 
@@ -7023,7 +7062,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
                             "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
     if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %s, must be PTX_F32 or PTX_F16",
-                            ptxk__name_of(d->output_type).s);
+                            ptxk__value_name_of(d->output_type).s);
     if (d->flags > 31)
         return ptxk__refuse(
             why, PTX_E_DESC,
@@ -7039,7 +7078,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
-                            ptxk__name_of(format[2]).s);
+                            ptxk__value_name_of(format[2]).s);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
@@ -7057,11 +7096,11 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
     f->record = ptxk__x_record(f->planes);
     f->values = ptxk__x_values(f->planes);
-    f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
-                 * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
-    room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
+    f->results =
+        4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
+    room = (ptxk__gemv_shared_bytes(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
     if (f->columns > 2)
-        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
+        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are small then */
     if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
     for (i = 0; i < f->matrices; i++)
         if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
@@ -7069,7 +7108,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     for (i = 0; i < f->matrices; i++)
         if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
     for (i = 0; i < f->matrices; i++) {
-        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp has the same rows of both */
+        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp takes the same rows of both */
             (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
         if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
         if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
@@ -7081,13 +7120,13 @@ static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k) {
     return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
 }
 
-/* Records of a column of x: whole steps of all formats. */
+/* Records of a column of x: whole steps of every format. */
 static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
     return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
-/* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
-   results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
+/* The workspace: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial results, whose offset
+   this returns. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
 static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
     uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
     return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
@@ -7102,7 +7141,7 @@ static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_
     return ptxk_row_bytes(f->rows[i].block->id, k) * n;
 }
 
-/* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
+/* The number of tiles. A tile is the rows of a block's warps, f->rows each; a SwiGLU pair counts once. */
 static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
     uint32_t i, tiles = 0;
     for (i = 0; i < f->outputs; i++)
@@ -7110,23 +7149,25 @@ static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *sha
     return tiles;
 }
 
-/* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
-   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Where
-   the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
-   26th of it: all traffic then stays within 5 % of the lower bound. */
+/* Chooses the slices of K and the blocks for each slice. Minimises the busiest block's bytes times the
+   blocks, plus the overhead of slicing: x for each block, and a partial result written and read for each
+   slice. Where the matrix is so large that memory bandwidth bounds it (16 MB), the overhead must be below a
+   26th of it: the total traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
                              uint32_t *groups) {
     uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
     uint32_t unit_bytes = f->granule * f->record * f->columns;
-    uint32_t fits = (ptxk__gemv_room(f) - f->ring) / unit_bytes;
+    uint32_t fits = (ptxk__gemv_shared_bytes(f) - f->ring) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
              outputs = 0;
     for (i = 0; i < f->matrices; i++) {
         uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
                          / f->rows[i].block->values * f->rows[i].block->bytes;
-        if (f->outputs < f->matrices) tile_unit += bytes;
-        else if (bytes > tile_unit) tile_unit = bytes;
+        if (f->outputs < f->matrices)
+            tile_unit += bytes;
+        else if (bytes > tile_unit)
+            tile_unit = bytes;
         matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
         outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
     }
@@ -7140,7 +7181,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (all > tiles) all = tiles;
         each = ptxk__ceil_div(tiles, (uint32_t)all);
         most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps itself */
+        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps in addition */
         if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
         activations = (uint64_t)s * most * per * unit_bytes;
         parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
@@ -7225,13 +7266,13 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
 }
 
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                     ptxk_message *why) {
+                                    ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
         {"more[1].weights", "more[1].bias", "more[1].y"}};
     static const char *const op = "gemv", *const reserved[] = {"reserved", "more[0].reserved",
-                                                                  "more[1].reserved"};
+                                                               "more[1].reserved"};
     ptxk__gemv f;
     ptxk__span s[4 + 3 * PTXK__GEMV_MATRICES];
     uint64_t bytes, rows = 0;
@@ -7264,8 +7305,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
         count++;
     }
     s[count++] = ptxk__span_of("x", args->x, (uint64_t)args->k * f.columns * 4, 16, 1);
-    s[count++] = ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16,
-                               (f.flags & PTXK_GEMV_GAMMA) != 0);
+    s[count++] =
+        ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMV_GAMMA) != 0);
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
                              (f.flags & PTXK_GEMV_RESIDUAL) != 0);
     s[count++].same = 1;
@@ -7285,7 +7326,7 @@ static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, p
     return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
 }
 
-/* Records of a column. */
+/* The number of records of a column. */
 static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
     if (!f->planes) return ptxk_div_up(k, n, ptx_u32(256));
@@ -7313,7 +7354,7 @@ static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return ptx_ptr_add(k, at, bytes, 1);
 }
 
-/* A warp takes 256 values, a lane 8 of them. */
+/* The first launch quantises x: a warp takes 256 values, a lane 8 of them. */
 static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
@@ -7370,14 +7411,14 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
     record = ptx_ptr_add(k, record, at, f->record);
     p = ptx_warp_uniform(k, p);
     ptx_if(k, p);
-    ptxk__x_put(k, f->planes, lane, block, record, x);
+    ptxk__store_x(k, f->planes, lane, block, record, x);
     ptx_end(k);
     ptx_ret(k);
 }
 
 /* -- gemv: rows -- */
 
-/* 1 / sqrt(mean of squares + eps) of a column; every lane of the warp gets it. */
+/* 1 / sqrt(mean of squares + eps) of a column, in every lane of the warp. */
 static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
     ptx_val at, count, i, here, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
@@ -7400,16 +7441,16 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, n);
     x = ptx_sqrt(k, x);
     x = ptxk_rcp_or_zero(k, x);
-    return ptx_fma(k, sum, ptx_f32(0), x); /* an infinite sum gives NaN, not 0 */
+    return ptx_fma(k, sum, ptx_f32(0), x); /* an infinite sum gives NaN instead of 0 */
 }
 
-/* Where the arguments have a field of matrix i. */
+/* The offset in the arguments of a field of matrix i. */
 #define PTXK__GEMV_FIELD(i, field)                                                                           \
     ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more)                                 \
                + offsetof(ptxk_gemv_more, field)                                                             \
          : offsetof(ptxk_gemv_args, field))
 
-/* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
+/* Completes the dot product of row `row` of matrix i: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
                                    ptx_val value, ptx_val rms) {
     ptx_val at;
@@ -7421,7 +7462,7 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return ptx_op2(k, PTX_ADD, PTX_RN, value, at);
 }
 
-/* Output i, y[column, row] = values (+ residual): of SwiGLU silu(value[0]) value[1]. */
+/* Writes output i, y[column, row] = value (+ residual); of SwiGLU silu(value[0]) value[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
                               ptx_val row, const ptx_val *values, ptx_val rms) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
@@ -7446,9 +7487,9 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
     ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
 }
 
-/* This block's slice of x, all columns: [column][record]. */
-static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
-                             ptx_val shared) {
+/* Copies this block's slice of x, all columns, to shared memory: [column][record]. */
+static void ptxk__gemv_copy_x(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
+                              ptx_val shared) {
     ptx_val from, to, at, i, tid, all, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
@@ -7472,18 +7513,18 @@ static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, p
     }
 }
 
-typedef struct ptxk__gemv_state { /* of a block of the rows' kernel */
+typedef struct ptxk__gemv_state { /* state of a block of the second launch */
     ptx_val args, lane, warp, tid, ring, x, stride, norms, out, parts, slice, one;
-    ptx_val skip, count;  /* records before this slice, and in it */
+    ptx_val skip, count;  /* records before this slice and in it */
     ptx_val all;          /* u64: rows of all matrices, times columns */
-    ptx_val tiles_before; /* of the outputs before */
-    ptx_val rows_before;  /* of the matrices before */
-    ptx_var turn;         /* which of two buffers has the tile's results */
+    ptx_val tiles_before; /* tiles of the outputs before this one */
+    ptx_val rows_before;  /* rows of the matrices before this one */
+    ptx_var turn;         /* index of the buffer with the tile's results */
 } ptxk__gemv_state;
 
-/* Of matrix i in this slice: bytes of a row, of a row's part, and where it begins. */
-static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, uint32_t i,
-                               ptx_val *row_bytes, ptx_val *skip) {
+/* For matrix i in this slice: the bytes of a row, of its part in the slice, and where that begins. */
+static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
+                                     uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
     uint32_t record = f->values / b->values * b->bytes;
     ptx_val n, part, most;
@@ -7497,7 +7538,8 @@ static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__g
     return ptx_min(k, part, most);
 }
 
-/* The tiles of output i, handed out strided; those of all outputs are numbered one after the other. */
+/* Runs through the tiles of output i, handed out in strides; the tiles of all outputs are numbered
+   consecutively. */
 static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i) {
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
@@ -7509,11 +7551,11 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
         const ptxk__rows *form = &f->rows[i + m];
-        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* one place for all formats */
+        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* the same place for all formats */
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
-        bytes[m] = ptxk__gemv_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
+        bytes[m] = ptxk__gemv_slice_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
     }
     tiles = ptxk_div_up(k, n, ptx_u32(tile_rows));
     blocks = ptx_sreg(k, PTX_NCTAID_X);
@@ -7548,7 +7590,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
                 ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), value);
             }
         }
-        ptx_bar_sync(k, ptx_imm(0)); /* the next tile has the other buffer */
+        ptx_bar_sync(k, ptx_imm(0)); /* the next tile uses the other buffer */
         end = ptx_xor(k, end, ptx_u32(f->results));
         ptx_set(k, s->turn, end);
         row = ptx_rem(k, s->tid, ptx_u32(tile_rows));
@@ -7591,7 +7633,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     s->rows_before = i ? ptx_add(k, s->rows_before, n) : n;
 }
 
-/* Rows of all matrices. */
+/* The number of rows of all matrices. */
 static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val all = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n)), n;
     uint32_t i;
@@ -7632,8 +7674,8 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
-    ptxk__gemv_stage(k, f, s.args, s.skip, s.count, s.x);
-    if (f->flags & PTXK_GEMV_NORM) { /* warp c has column c */
+    ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
+    if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
         p = ptx_and(k, s.one, p);
         ptx_if(k, p);
@@ -7664,8 +7706,8 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
 
 /* -- gemv: sum of slices -- */
 
-/* The sum of all slices' parts, 4 * stride bytes apart. */
-static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
+/* Adds the partial results of all slices, 4 * stride bytes apart. */
+static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
     ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
@@ -7708,10 +7750,10 @@ static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
     index = ptx_mad_wide(k, all, column, index);
     at = ptx_ptr_add(k, at, index, 4);
     stride = ptx_mul_wide(k, all, ptx_u32(f->columns));
-    values[0] = ptxk__gemv_total(k, at, stride, slices);
+    values[0] = ptxk__gemv_add_slices(k, at, stride, slices);
     if (f->outputs < f->matrices) {
         at = ptx_ptr_add(k, at, n, 4);
-        values[1] = ptxk__gemv_total(k, at, stride, slices);
+        values[1] = ptxk__gemv_add_slices(k, at, stride, slices);
     }
     for (i = 0; i + 1 < f->outputs; i++) {
         n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(i, n));
@@ -7827,7 +7869,7 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     return ptxk__check_spans("norm", span, 5, why);
 }
 
-/* 1 / sqrt(sum / n + eps), 0 where that is no number; NaN for an infinite sum. */
+/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
 static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
     ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
@@ -7844,21 +7886,21 @@ typedef struct ptxk__norm {
     ptx_val x_at, r_at, y_at, gamma_at, beta_at;
 } ptxk__norm;
 
-/* The addresses of a seat's accesses. */
-static void ptxk__norm_at(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s) {
+/* Computes the addresses of a position's accesses. */
+static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s) {
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
-    f->x_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
+    f->x_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
     if (f->flags & PTXK_NORM_RESIDUAL)
-        f->r_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
-    f->y_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
+        f->r_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
+    f->y_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
     if (!(f->flags & PTXK_NORM_PLAIN))
-        f->gamma_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
+        f->gamma_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
     if (f->flags & PTXK_NORM_BETA)
-        f->beta_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
+        f->beta_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
 }
 
-/* x, and the residual added, rounded and written. */
-static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x) {
+/* Loads x; with a residual, adds it, rounds the sum and writes it. */
+static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val r[PTXK__ROW_LANES];
     ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
@@ -7866,13 +7908,14 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat
     ptxk__row_load(k, &f->row, s, f->x, f->r_at, r);
     for (i = 0; i < n; i++) {
         x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], r[i]);
-        x[i] = ptxk__rounded(k, f->x, x[i]);
+        x[i] = ptxk__round_to_type(k, f->x, x[i]);
     }
     ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
 }
 
-/* sum + what this thread's elements give: x, or the square of x - mean (mean: NULL, or of the row). */
-static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val sum,
+/* Adds this thread's elements to the sum: x, or with mean (of the row) the square of x - mean. mean: or
+   NULL. */
+static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val sum,
                               const ptx_val *x, int squares, const ptx_val *mean) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     for (i = 0; i < n; i++) {
@@ -7887,8 +7930,8 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__se
     return sum;
 }
 
-/* y = (x - mean) factor gamma + beta, written. gamma: NULL, or loaded already. */
-static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x,
+/* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
+static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val weight[PTXK__ROW_LANES];
@@ -7907,16 +7950,16 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__se
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
 
-/* A sum over the whole row; in a long one by a pass of its own. first: with the residual. */
-static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s, ptx_val *x, int squares,
-                                const ptx_val *mean, int first, uint32_t scratch) {
+/* Sums over the whole row; in a long row by a pass of its own. first: adds the residual. */
+static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
+                                int squares, const ptx_val *mean, int first, uint32_t scratch) {
     ptx_val sum = ptx_f32(0), i, at;
     if (f->row.passes == 1) {
         sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
     } else {
         ptx_var total = ptx_var_new(k, sum);
-        ptxk__seat here = ptxk__row_pass(k, &f->row, s, &i);
-        ptxk__norm_at(k, f, &here);
+        ptxk__row_position here = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__norm_addresses(k, f, &here);
         if (first)
             ptxk__norm_load(k, f, &here, x);
         else
@@ -7933,7 +7976,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *
 
 PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__norm f;
-    ptxk__seat s;
+    ptxk__row_position s;
     ptxk_message why;
     char name[96];
     const ptxk_norm_desc *d = (const ptxk_norm_desc *)desc;
@@ -7958,9 +8001,9 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     ptxk__row_start(k, &f.row, rows, &s);
     if (f.row.passes == 1) {
         ptxk__row_inside(k, &f.row, &s);
-        ptxk__norm_at(k, &f, &s);
+        ptxk__norm_addresses(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
-        if (!(f.flags & PTXK_NORM_PLAIN)) /* on its way while the row is summed */
+        if (!(f.flags & PTXK_NORM_PLAIN)) /* in flight while the row is summed */
             ptxk__row_load(k, &f.row, &s, f.weight, f.gamma_at, gamma);
     }
     if (f.layer) {
@@ -7972,8 +8015,8 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     if (f.row.passes == 1) {
         ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
     } else {
-        ptxk__seat here = ptxk__row_pass(k, &f.row, &s, &i);
-        ptxk__norm_at(k, &f, &here);
+        ptxk__row_position here = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__norm_addresses(k, &f, &here);
         ptxk__row_load(k, &f.row, &here, f.x, f.x_at, x);
         ptxk__norm_finish(k, &f, &here, x, f.layer ? &mean : NULL, factor, NULL);
         ptx_end(k);
@@ -8027,10 +8070,10 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
     return ptxk__check_spans("softmax", span, 2, why);
 }
 
-/* The scores of a seat; -inf where there are none. A scale that makes numbers smaller comes first, so that no
-   difference passes the range of f32; a scale above 1 comes behind the maximum is subtracted, so that no
-   product of a finite score does: `late` is its size, else 0. */
-static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type,
+/* Loads the scores of a position; -inf past the end. A scale of at most 1 is applied before the maximum is
+   subtracted, so that no difference overflows f32. A scale above 1 is applied after, so that no product of a
+   finite score overflows: `late` is its absolute value, else 0. */
+static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
                                ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
     ptxk__row_load(k, f, s, type, at, x);
@@ -8039,15 +8082,15 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__se
             x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
         else if (scale < 0)
             x[i] = ptx_neg(k, x[i]);
-        x[i] = ptxk__below_infinity(k, x[i]);
+        x[i] = ptxk__clamp_infinity(k, x[i]);
         if (ptxk__row_partial(f, i / f->vec))
             x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
     }
 }
 
-/* The weight of a score where `most` is the maximum. */
+/* The weight of a score relative to the maximum `most`. */
 static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
-    if (!(late > 0)) return ptxk__weight(k, x, most);
+    if (!(late > 0)) return ptxk__score_weight(k, x, most);
     x = ptx_sub(k, x, most);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(late));
     return ptx_ex2(k, x);
@@ -8055,7 +8098,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
 
 PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__row f;
-    ptxk__seat s, here;
+    ptxk__row_position s, here;
     ptxk_message why;
     char name[96], factor[16] = "";
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
@@ -8088,9 +8131,9 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     second = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
     if (f.passes == 1) {
         ptxk__row_inside(k, &f, &s);
-        x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
-        most = ptx_f32(-FLT_MAX); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+        most = ptx_f32(-FLT_MAX); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
@@ -8102,7 +8145,7 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     } else {
         ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
         here = ptxk__row_pass(k, &f, &s, &i);
-        x_at = ptxk__row_at(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        x_at = ptxk__row_address(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &here, xt, x_at, scale, late, x);
         old = ptx_get(k, top);
         most = old;
@@ -8127,12 +8170,12 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     sum = ptxk_rcp_or_zero(k, sum);
     if (f.passes > 1) {
         s = ptxk__row_pass(k, &f, &s, &i);
-        x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         for (e = 0; e < n; e++) x[e] = ptxk__softmax_weight(k, x[e], most, late);
     }
     for (e = 0; e < n; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], sum);
-    y_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);
+    y_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);
     ptxk__row_store(k, &f, &s, yt, y_at, x);
     if (f.passes > 1) ptx_end(k);
     ptx_ret(k);
@@ -8187,9 +8230,8 @@ PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, cons
         uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
         if (!stride[i]) stride[i] = args->n;
         if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "activation: %s_stride is %llu, must be n (%u) to 2^40", names[i],
-                                (unsigned long long)stride[i], args->n);
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: %s_stride is %llu, must be n (%u) to 2^40",
+                                names[i], (unsigned long long)stride[i], args->n);
         span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
         ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
         span[i].same = desc->x_type == desc->y_type;
@@ -8207,7 +8249,7 @@ static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
-/* max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, so that small results keep their digits. */
+/* gelu(x) = max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, which keeps the precision of small results. */
 static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     static const double a[5] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
     ptx_val size = ptx_abs(k, x), t, h, top;
@@ -8221,7 +8263,7 @@ static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     t = ptx_op2(k, PTX_MUL, PTX_RN, t, ptx_f32(-0.5 * 1.44269504088896340736));
     t = ptx_ex2(k, t);
     h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
-    size = ptx_min(k, size, ptx_f32(64)); /* there h is 0, and inf * 0 is not wanted */
+    size = ptx_min(k, size, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
     size = ptx_neg(k, size);
     top = ptx_max(k, x, ptx_f32(0));
     return ptx_fma(k, size, h, top);
@@ -8232,9 +8274,9 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
     return kind == PTXK_GELU ? ptxk__gelu(k, x) : ptxk__gelu_erf(k, x);
 }
 
-/* n elements (one access) of the row. */
-static void ptxk__activation_some(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
-                                  ptx_val i, uint32_t n) {
+/* Computes n elements, one access, of a row. */
+static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
+                                    ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
     ptx_val x[8], up[8], here;
     uint32_t e;
@@ -8278,8 +8320,8 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
         uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
-        i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* whole vectors only where all is aligned to them */
-        i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, as n and strides are */
+        i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* vectors only where all is aligned */
+        i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, like n and the strides */
         odd = ptx_or(k, odd, i);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));
@@ -8299,12 +8341,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     ptx_ret(k);
     p = ptx_setp(k, PTX_EQ, odd, ptx_u64(0));
     ptx_if(k, p);
-    ptxk__activation_some(k, d, at, i, vec);
+    ptxk__activation_access(k, d, at, i, vec);
     ptx_else(k);
     last = ptx_add(k, i, ptx_u32(vec));
     last = ptx_min(k, last, n);
     i = ptx_for(k, i, last, ptx_u32(1));
-    ptxk__activation_some(k, d, at, i, 1);
+    ptxk__activation_access(k, d, at, i, 1);
     ptx_end(k);
     ptx_end(k);
     ptx_ret(k);
@@ -8313,12 +8355,12 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
 
 /* ======== rope ========================================================================================== */
 
-#define PTXK__ROPE_HEADS 4u /* that a thread turns with one sine and cosine */
+#define PTXK__ROPE_HEADS 4u /* heads that a thread rotates with one sine and cosine */
 
 typedef struct ptxk__rope {
     ptx_type type;
     uint32_t heads, d, half, interleaved, bytes;
-    uint32_t groups; /* of PTXK__ROPE_HEADS heads */
+    uint32_t groups; /* groups of PTXK__ROPE_HEADS heads */
 } ptxk__rope;
 
 static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_message *why) {
@@ -8384,7 +8426,7 @@ PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_
     return ptxk__check_spans("rope", span, 3, why);
 }
 
-/* Logarithm and exponential without libm: the same bits everywhere, to some 1e-15. */
+/* Logarithm and exponential without libm: the same bits everywhere, to about 1e-15. */
 static double ptxk__log(double x) {
     double t, t2, term, sum = 0;
     int e = 0, i;
@@ -8409,7 +8451,7 @@ static double ptxk__exp(double x) {
     return sum;
 }
 
-static int ptxk__sound(double x) { return x >= 0 && x <= 1e30; }
+static int ptxk__is_valid_factor(double x) { return x >= 0 && x <= 1e30; }
 
 PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
                                           ptxk_message *why) {
@@ -8425,8 +8467,9 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
                             out ? "rope_frequencies: dims is %u, must be even"
                                 : "rope_frequencies: out is NULL (dims %u)",
                             dims);
-    if (!ptxk__sound(s.theta) || !ptxk__sound(s.factor) || !ptxk__sound(s.low) || !ptxk__sound(s.high)
-        || !ptxk__sound(s.original) || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
+    if (!ptxk__is_valid_factor(s.theta) || !ptxk__is_valid_factor(s.factor) || !ptxk__is_valid_factor(s.low)
+        || !ptxk__is_valid_factor(s.high) || !ptxk__is_valid_factor(s.original)
+        || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "rope_frequencies: numbers must be finite, at least 0, low below high");
     log_theta = ptxk__log(s.theta > 0 ? s.theta : 10000.0);
@@ -8439,7 +8482,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
                                     i, (double)s.factors[i]);
             f /= (double)s.factors[i];
         }
-        if (s.high > 0) { /* long waves are slowed, short ones kept, those between in between */
+        if (s.high > 0) { /* divides long waves by the factor, keeps short ones, interpolates between */
             double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
             if (turns < s.low) mix = 0;
             if (turns > s.high) mix = 1;
@@ -8452,7 +8495,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
     return PTX_E_NONE;
 }
 
-/* Cosine and sine of position * frequency, f64 in radians: whole turns are taken off in f64. */
+/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
 static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
     ptx_val turns, whole;
     turns = ptx_cvt(k, PTX_F64, position);
@@ -8466,7 +8509,7 @@ static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, 
     *s = ptx_sin(k, turns);
 }
 
-/* a, b become a c - b s, a s + b c. */
+/* Rotates a pair: a, b become a c - b s, a s + b c. */
 static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
     x = ptx_op2(k, PTX_MUL, PTX_RN, *a, c);
@@ -8547,7 +8590,7 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
 /* ======== embed ========================================================================================= */
 
 typedef struct ptxk__embed {
-    const ptxk__eight *format;
+    const ptxk__octet_format *format;
     uint32_t n, each, threads; /* elements of a thread; threads for a row */
     uint64_t row_bytes;
     float scale;
@@ -8557,7 +8600,7 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
-    f->format = ptxk__eight_of(d->format);
+    f->format = ptxk__octet_format_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
@@ -8660,7 +8703,7 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
         block = ptx_div(k, part, ptx_u32(eights));
         at = ptx_ptr_add(k, at, block, f.format->bytes);
         part = ptx_rem(k, part, ptx_u32(eights));
-        ptxk__eight_read(k, d->format, at, part, &o);
+        ptxk__octet_read(k, d->format, at, part, &o);
         for (i = 0; i < 8; i++) {
             x[i] = o.has_offset ? ptx_fma(k, o.q[i], o.scale, o.offset)
                                 : ptx_op2(k, PTX_MUL, PTX_RN, o.q[i], o.scale);
@@ -8736,24 +8779,24 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     return ptxk__check_spans("sample", span, 3, why);
 }
 
-/* A row of logits, shared by the threads of a block, and where they meet: counters in shared memory. */
+/* A row of logits that the threads of a block share, and their counters in shared memory. */
 typedef struct ptxk__logits {
     ptx_type type;
     uint32_t threads;
-    ptx_val at, n; /* address, elements */
+    ptx_val at, n; /* address; number of elements */
     ptx_val tid;
-    ptx_val meet; /* shared: PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
-    uint32_t barrier; /* of these threads; 0: they are the block */
+    ptx_val counters; /* shared address of PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
-/* u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4] */
+/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
 #define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
 #define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
 #define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
 #define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
-/* What orders tokens: the logit's bits so that integers order as numbers do, NaN as 0, then 24 bits of the
-   token from the top down, so that of equal logits the lowest token is the largest. u64. */
+/* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
+   then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
 static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     ptx_val bits, sign, nan, key;
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 is 0 */
@@ -8787,41 +8830,42 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     return ptx_max(k, x, other);
 }
 
-static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f) {
+static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(f->barrier), ptx_imm(f->threads));
     else
         ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* The largest of all threads' keys, for all. One barrier before its shared memory is written, one after. */
-static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
+/* The largest key of all threads, in every thread. One barrier before its shared memory is written, one
+   after. */
+static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
     for (d = 1; d < 32; d *= 2) key = ptxk__max_u64(k, key, d);
     lane = ptx_and(k, f->tid, ptx_u32(31));
     warp = ptx_shr(k, f->tid, ptx_u32(5));
-    ptxk__sample_meet(k, f);
-    at = ptx_ptr_add(k, f->meet, warp, 8);
+    ptxk__sample_barrier(k, f);
+    at = ptx_ptr_add(k, f->counters, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
-    ptxk__sample_meet(k, f);
+    ptxk__sample_barrier(k, f);
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
-    at = ptx_ptr_add(k, f->meet, lane, 8);
+    at = ptx_ptr_add(k, f->counters, lane, 8);
     key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
     for (d = 1; d < warps; d *= 2) key = ptxk__max_u64(k, key, d);
     return key;
 }
 
-/* The logit of token i of the row. */
+/* Loads the logit of token i of the row. */
 static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
     ptx_val x, at = ptx_ptr_add(k, f->at, i, ptx_type_bytes(f->type));
     ptxk_load_f32(k, f->type, 1, ptx_at(at, 0), &x);
     return x;
 }
 
-/* The key of the largest logit. */
+/* The key of the row's largest logit. */
 static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_var best = ptx_var_new(k, ptx_u64(0));
     ptx_val i, x, key;
@@ -8833,38 +8877,38 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_set(k, best, x);
     ptx_end(k);
     key = ptx_get(k, best);
-    return ptxk__sample_top(k, f, key);
+    return ptxk__sample_largest_key(k, f, key);
 }
 
-/* The logit in a key, as a number below infinity. */
+/* The logit of a key, clamped below +inf. */
 static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     ptx_val bits = ptx_shr(k, key, ptx_u32(24)), sign;
     bits = ptx_cvt(k, PTX_U32, bits);
-    sign = ptx_shr(k, ptx_as(bits, PTX_S32), ptx_u32(31)); /* all ones: it was positive */
+    sign = ptx_shr(k, ptx_as(bits, PTX_S32), ptx_u32(31)); /* all ones: the logit was positive */
     sign = ptx_not(k, ptx_as(sign, PTX_B32));
     sign = ptx_or(k, sign, ptx_b32(0x80000000u));
     bits = ptx_xor(k, ptx_as(bits, PTX_B32), sign);
-    return ptxk__below_infinity(k, ptx_as(bits, PTX_F32));
+    return ptxk__clamp_infinity(k, ptx_as(bits, PTX_F32));
 }
 
-/* Walks down from the largest key until the weights (by_count: the tokens) that were passed are `target` or
-   more, digit by digit of the key: the key where that is, and the weights up to it, itself included. factor:
-   log2 e / temperature; most: the largest logit. */
-static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
-                                 int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
+/* Finds a key: walks down from the largest key, digit by digit, until the weights (by_count: the number of
+   tokens) of the keys passed reach `target`. Returns the key there, and the weights of it and all keys above.
+   factor: log2 e / temperature; most: the largest logit. */
+static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
+                                  int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
     ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weights above the prefix */
-    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* what counts towards the target */
+    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* weights or tokens that count towards the target */
     ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
     ptx_loop(k);
     {
         i = ptx_for(k, f->tid, ptx_u32(PTXK__SAMPLE_BINS), ptx_u32(f->threads));
-        at = ptx_ptr_add(k, f->meet, i, 8);
+        at = ptx_ptr_add(k, f->counters, i, 8);
         ptx_st(k, PTX_U64, ptx_at(at, 0), ptx_u64(0));
-        at = ptx_ptr_add(k, f->meet, i, 4);
+        at = ptx_ptr_add(k, f->counters, i, 4);
         ptx_st(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(0));
         ptx_end(k);
-        ptxk__sample_meet(k, f);
+        ptxk__sample_barrier(k, f);
         sh = ptx_get(k, shift);
         up = ptx_add(k, sh, ptx_u32(8));
         pre = ptx_get(k, prefix);
@@ -8875,7 +8919,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         p = ptx_setp(k, PTX_EQ, same, pre);
         ptx_if(k, p);
         {
-            x = ptxk__below_infinity(k, x);
+            x = ptxk__clamp_infinity(k, x);
             x = ptx_op2(k, PTX_SUB, PTX_RN, x, most);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, factor);
             x = ptx_ex2(k, x);
@@ -8885,16 +8929,16 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
             digit = ptx_shr(k, key, sh);
             digit = ptx_cvt(k, PTX_U32, digit);
             digit = ptx_and(k, digit, ptx_u32(PTXK__SAMPLE_BINS - 1));
-            at = ptx_ptr_add(k, f->meet, digit, 8);
+            at = ptx_ptr_add(k, f->counters, digit, 8);
             ptx_red(k, PTX_ATOM_ADD, ptx_at(at, 0), w);
-            at = ptx_ptr_add(k, f->meet, digit, 4);
+            at = ptx_ptr_add(k, f->counters, digit, 4);
             ptx_red(k, PTX_ATOM_ADD, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(1));
         }
         ptx_end(k);
         ptx_end(k);
-        ptxk__sample_meet(k, f);
+        ptxk__sample_barrier(k, f);
 
-        /* one thread walks down the bins from the largest */
+        /* One thread walks down the bins from the largest. */
         p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
         ptx_if(k, p);
         {
@@ -8902,15 +8946,15 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
             ptx_val count, sum, weights, done, last, total;
             ptx_loop(k);
             i = ptx_get(k, bin);
-            at = ptx_ptr_add(k, f->meet, i, 8);
+            at = ptx_ptr_add(k, f->counters, i, 8);
             w = ptx_ld(k, PTX_U64, ptx_at(at, 0));
-            at = ptx_ptr_add(k, f->meet, i, 4);
+            at = ptx_ptr_add(k, f->counters, i, 4);
             count = ptx_ld(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS));
             count = ptx_cvt(k, PTX_U64, count);
             sum = ptx_get(k, passed);
             total = ptx_add(k, sum, by_count ? count : w);
             done = ptx_setp(k, PTX_GE, total, target);
-            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* fewer than the target: all of them */
+            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* below the target: takes all of them */
             done = ptx_or(k, done, last);
             ptx_while(k, ptx_inv(done));
             weights = ptx_get(k, above);
@@ -8928,21 +8972,21 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
             ptx_set(k, prefix, pre);
             weights = ptx_get(k, above);
             sum = ptx_get(k, passed);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND), pre);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8), weights);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 16), sum);
-            at = ptx_ptr_add(k, f->meet, i, 8);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND), pre);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8), weights);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16), sum);
+            at = ptx_ptr_add(k, f->counters, i, 8);
             w = ptx_ld(k, PTX_U64, ptx_at(at, 0));
             w = ptx_add(k, weights, w);
-            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24), w);
+            ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 24), w);
         }
         ptx_end(k);
-        ptxk__sample_meet(k, f);
-        pre = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND));
+        ptxk__sample_barrier(k, f);
+        pre = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND));
         ptx_set(k, prefix, pre);
-        x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8));
+        x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8));
         ptx_set(k, above, x);
-        x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 16));
+        x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16));
         ptx_set(k, passed, x);
         sh = ptx_get(k, shift);
         p = ptx_setp(k, PTX_GT, sh, ptx_u32(0));
@@ -8952,10 +8996,10 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
     }
     ptx_end(k);
     *key_out = ptx_get(k, prefix);
-    *weight_out = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24));
+    *weight_out = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 24));
 }
 
-/* 64 random bits of seed and counter (SplitMix64). */
+/* 64 random bits from seed and counter (SplitMix64). */
 static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
     ptx_val z, t;
     z = ptx_add(k, counter, ptx_u64(1));
@@ -8970,13 +9014,13 @@ static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
     return ptx_xor(k, z, t);
 }
 
-/* What sampling is asked for: values that all threads have. */
-typedef struct ptxk__wish {
+/* The parameters of sampling, uniform over the threads. */
+typedef struct ptxk__sampling {
     ptx_val temperature, top_p, top_k, seed, counter;
-} ptxk__wish;
+} ptxk__sampling;
 
-/* The token of a row of logits, by a whole block; temperature is not 0. */
-static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__wish *w) {
+/* Samples a token from a row of logits, with a whole block. The temperature is not 0. */
+static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__sampling *w) {
     ptx_val best, most, factor, p, all, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
     best = ptxk__argmax(k, f);
@@ -8985,13 +9029,13 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
     ptx_set(k, token, key);
     most = ptxk__key_logit(k, best);
     factor = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32(1.44269504088896340736), w->temperature);
-    factor = ptxk__below_infinity(k, factor);
+    factor = ptxk__clamp_infinity(k, factor);
     all = ptx_cvt(k, PTX_U64, f->n);
     target = ptx_cvt(k, PTX_U64, w->top_k);
     p = ptx_setp(k, PTX_EQ, target, ptx_u64(0));
     target = ptx_selp(k, all, target, p);
     target = ptx_min(k, target, all);
-    ptxk__sample_descend(k, f, most, factor, 1, target, &key, &sum);
+    ptxk__sample_find_key(k, f, most, factor, 1, target, &key, &sum);
     ptx_set(k, total, sum);
     p = ptx_setp(k, PTX_GT, w->top_p, ptx_f32(0));
     part = ptx_setp(k, PTX_LT, w->top_p, ptx_f32(1));
@@ -9004,7 +9048,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
         target = ptx_op2(k, PTX_MUL, PTX_RN, target, part);
         target = ptx_cvt_with(k, PTX_RPI, PTX_U64, target);
         target = ptx_max(k, target, ptx_u64(1));
-        ptxk__sample_descend(k, f, most, factor, 0, target, &key, &sum);
+        ptxk__sample_find_key(k, f, most, factor, 0, target, &key, &sum);
         ptx_set(k, total, sum);
     }
     ptx_end(k);
@@ -9016,7 +9060,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
         r = ptxk__random(k, w->seed, w->counter);
         r = ptx_mul_hi(k, r, sum);
         target = ptx_add(k, r, ptx_u64(1));
-        ptxk__sample_descend(k, f, most, factor, 0, target, &key, &sum);
+        ptxk__sample_find_key(k, f, most, factor, 0, target, &key, &sum);
         key = ptxk__sample_token(k, key);
         ptx_set(k, token, key);
     }
@@ -9027,7 +9071,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
 PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
     ptxk__logits f;
-    ptxk__wish w;
+    ptxk__sampling w;
     ptxk_message why;
     char name[96];
     ptx_kernel *k;
@@ -9043,7 +9087,7 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f.threads, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_sample_args), 8);
-    f.meet = ptx_shared(k, "meet", PTX_U64, PTXK__SAMPLE_SHARED / 8, 16);
+    f.counters = ptx_shared(k, "meet", PTX_U64, PTXK__SAMPLE_SHARED / 8, 16);
     f.tid = ptx_tid_x(k);
     row = ptx_ctaid_x(k);
     f.n = ptxk__arg_u32(k, args, offsetof(ptxk_sample_args, n));
@@ -9083,29 +9127,31 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 
 /* ======== decoder ======================================================================================= */
 
-/* What a block does for a token: it reads what the leader has decided, takes its share of the embedding's
-   tiles, and then, layer by layer, of each product's tiles and of attention's heads. There is no barrier
-   across
-   the grid: each tile of 32 values has a flag in global memory that counts how often it was made (its epoch),
-   written with st.release by who finished it; who needs a tile waits, with ld.acquire, for the epoch that it
-   needs, after it has sent for the weights that it will multiply. Buffers are written again one layer later
-   only; by then all who read them have, directly or by way of others, given what the writer waited for. */
+/* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
+   layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
+   Each tile of 32 values has a flag in global memory that counts how often it was made (its epoch). The block
+   that finishes the tile writes the flag with st.release. A block that needs the tile first issues the copies
+   of the weights that it will multiply, then waits with ld.acquire for the epoch. A buffer is overwritten
+   only one layer later: by then all its readers have produced, directly or through others, what the writer
+   waited for.
+
+   The rooms above supply norm factors, rotation and sampling. */
 
 /* -- decoder: limits and plan -- */
 
-/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The
-   ninth finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells
-   others that the tile is there, while the eight are at the next. */
+/* Eight worker warps multiply: weights come through a ring for each warp, x lies in shared memory (see "rows
+   of weights"). The ninth, the finisher warp, joins the slices of a tile, turns it into the input of the next
+   product, and announces it, while the workers run ahead. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp; a group of x in the product that follows */
-#define PTXK__DEC_UNIT 1024u   /* values of x that slices are made of: a record of integers */
-#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
+#define PTXK__DEC_TILE 32u      /* rows of a tile, four for each warp; a group of x in the next product */
+#define PTXK__DEC_UNIT 1024u    /* slices are multiples of so many values of x: a record of integers */
+#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
 #define PTXK__DEC_ROUNDS 8u
-#define PTXK__X_SPARE 64u      /* the last bytes of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 592u    /* bytes of what a block knows: the leader's words, the product, the layer */
-#define PTXK__DEC_LAYER_AT 368u /* ... there: the layer as it lies in memory, then the norm behind it */
+#define PTXK__X_SPARE 64u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
+#define PTXK__DEC_INFO 592u     /* bytes of a block's control data: the leader's words, product, layer */
+#define PTXK__DEC_LAYER_AT 368u /* offset in it of the layer, followed by the address of the next norm */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
@@ -9115,57 +9161,58 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 #define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
 #define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
 
-/* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
+/* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
+   last. */
 enum {
     PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
-    PTXK__NEED = 4,     /* logits are wanted of this token */
-    PTXK__ACTIVE = 8,   /* a bit for each sequence */
-    PTXK__OVER = 12,    /* how it ended, once it has */
+    PTXK__NEED = 4,     /* not 0: this token needs logits */
+    PTXK__ACTIVE = 8,   /* bit set of the running sequences */
+    PTXK__OVER = 12,    /* final status, or 0 */
     PTXK__TOKEN = 16,   /* u32 [4] */
     PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
     PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
-    PTXK__DONE = 68,    /* tiles of logits */
+    PTXK__SEEN = 64,    /* number of times that blocks have read these words, over all tokens */
+    PTXK__DONE = 68,    /* finished tiles of logits */
     PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* how it will end: PTXK_DECODER_FULL once a cache was full */
-    PTXK__BEST = 80,     /* u64 [4] keys of the largest logits */
-    PTXK__REFUSED = 112, /* 0, or the most of 65536 - 256 sequence - what does not fit */
+    PTXK__FULL = 76,     /* status at the end: PTXK_DECODER_FULL once a cache was full */
+    PTXK__BEST = 80,     /* u64 [4]: keys of the largest logits */
+    PTXK__REFUSED = 112, /* 0, or the maximum of 65536 - 256 sequence - cause */
     PTXK__HEAD = 256
 };
 
 typedef struct ptxk__dec {
     ptxk_decoder_desc d;
     uint32_t group, q_rows, kv_rows, qkv_rows;
-    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* of the formats that there are */
-    uint32_t planes, integers, numbers; /* of x; bytes of a unit as integers, as f32; 0: not needed */
+    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* for the formats in use */
+    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32, or 0 */
     uint32_t number_formats;            /* bits */
-    uint32_t ring;                      /* bytes of all warps */
+    uint32_t ring;                      /* bytes of the rings of all warps */
     uint32_t room;                      /* units of x, times columns, in shared memory */
-    uint32_t numbers_at;                /* behind the integers */
-    uint32_t out_at, out_bytes;         /* two messages to the ninth warp, behind x */
+    uint32_t numbers_at;                /* offset of the f32 units, after the integers */
+    uint32_t out_at, out_bytes;         /* two messages to the finisher warp, after x */
     uint32_t squares_at, info_at;
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
     uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
-    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's part of a tile */
-    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
+    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
+    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile; attention: for each KV head */
     uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
-    uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
-    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* what products multiply, [batch, units] */
-    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, as f32 */
+    uint32_t zeroed;                                  /* leading bytes that the first launch clears */
+    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* inputs of products, [batch, units] */
+    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, in f32 */
     uint32_t x_units, ff_units, att_units;
     int whole_heads;
     uint64_t squares; /* f32 [batch, tiles of x] */
     uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
-    uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
+    uint32_t tile, tiles_of_heads; /* query heads in a tile of attention; tiles for a KV head */
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
 } ptxk__dec;
 
-/* Bytes of 256 weights. */
-static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
+/* Bytes of 256 weights of a format. */
+static uint32_t ptxk__dec_unit(const ptxk__octet_format *e) { return 256 / e->block * e->bytes; }
 
-static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
+static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
     *at = (here + bytes + 255) / 256 * 256;
     return here;
@@ -9189,7 +9236,8 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->heads, d->kv_heads);
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) known |= 1u << ptxk__eights[i].id;
+    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
+        known |= 1u << ptxk__octet_formats[i].id;
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
@@ -9198,8 +9246,9 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, fits = 0;
-        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
-            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
+        for (j = 0; j < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; j++)
+            if (d->formats >> ptxk__octet_formats[j].id & 1)
+                fits |= columns % ptxk__octet_formats[j].block == 0;
         if (!fits)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
@@ -9250,12 +9299,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
     fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
-    room = 3 * d->batch * (f->integers + f->numbers); /* of x at least, or what is half of the memory */
+    room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
-        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* for the registers */
+        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
         if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
@@ -9270,12 +9319,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
 
     f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
     f->rows[1][0] = f->rows[3][0] = d->hidden;
-    f->rows[2][0] = d->ffn; /* of both */
+    f->rows[2][0] = d->ffn; /* of gate and up */
     f->rows[4][0] = d->vocab;
     f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
     f->columns[1] = f->q_rows;
     f->columns[3] = d->ffn;
-    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more would not fit into registers */
+    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more do not fit into registers */
     f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
     for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
     f->keys = 32 / f->lanes;
@@ -9299,34 +9348,42 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     at = (flags + 255) / 256 * 256;
     f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
     f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
-    f->x_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->integers);
-    f->x_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->numbers);
-    f->ff_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->integers);
-    f->ff_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
+    f->x_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->integers);
+    f->x_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->numbers);
+    f->ff_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->integers);
+    f->ff_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
     f->whole_heads = d->head_dim % PTXK__DEC_TILE == 0;
     f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
-    f->att_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->integers);
-    f->att_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->numbers);
-    f->zeroed = (uint32_t)at; /* what lies behind the end of x is 0 */
-    f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
-    f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
-    f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
-    f->att = ptxk__dec_take(&at, (uint64_t)d->batch * f->q_rows * 4);
+    f->att_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->integers);
+    f->att_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->numbers);
+    f->zeroed = (uint32_t)at; /* the padding after x is 0 */
+    f->squares = ptxk__dec_reserve(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
+    f->x = ptxk__dec_reserve(&at, (uint64_t)d->batch * d->hidden * 4);
+    f->qkv = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->qkv_rows * 4);
+    f->att = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->q_rows * 4);
     for (i = 0; i < PTXK__DEC_KINDS; i++)
-        f->parts[i] = ptxk__dec_take(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
+        f->parts[i] = ptxk__dec_reserve(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
     f->att_record = 4 * f->group * (d->head_dim + 2);
-    f->att_parts = ptxk__dec_take(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
+    f->att_parts =
+        ptxk__dec_reserve(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
     f->bytes = at;
     return PTX_E_NONE;
 }
 
-/* Numbers of what a prompt does not fit by, among the steps. */
+/* Causes of a refused prompt, numbered after the steps. */
 enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
-    static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
-                                       "logits",  "attention",          "token",       "choice of a token",
-                                       "length of the prompt", "room after the position",
+    static const char *const name[] = {"q, k, v",
+                                       "attention's output",
+                                       "gate and up",
+                                       "down",
+                                       "logits",
+                                       "attention",
+                                       "token",
+                                       "choice of a token",
+                                       "length of the prompt",
+                                       "room after the position",
                                        "token of the prompt"};
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
@@ -9354,10 +9411,10 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
-    const ptxk__eight *e = ptxk__eight_of(m->format);
+    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
-                            name, ptxk__name_of(m->format).s);
+                            name, ptxk__value_name_of(m->format).s);
     if (columns % e->block)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
@@ -9368,7 +9425,7 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
 }
 
 static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    const ptxk__eight *e = ptxk__eight_of(m->format);
+    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
     return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
 }
 
@@ -9403,7 +9460,7 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
 
 /* -- decoder: arguments -- */
 
-/* Numbers among the arguments. */
+/* Checks the numbers among the arguments. */
 static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_message *why) {
     ptx_code code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
     if (!code) code = ptxk__check_eps("decoder", args->eps, why);
@@ -9423,7 +9480,7 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
     return code;
 }
 
-/* What the arguments themselves name. Returns how many. */
+/* Collects the spans that the arguments name. Returns their number. */
 static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *o = &args->output;
@@ -9435,8 +9492,8 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
     for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
     span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
-    span[n++] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8,
-                              d->rope_dims != 0);
+    span[n++] =
+        ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8, d->rope_dims != 0);
     span[n++] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)d->hidden * 4, 16, 1);
     span[n++] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
     span[n++] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
@@ -9449,13 +9506,13 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     return n;
 }
 
-/* A layer's matrices are of formats that there are; what the layer names: the two caches, which are written,
-   come first. */
-static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
-                                const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
-    static const char *const name[7][2] = {{"q", "q's bias"},         {"k", "k's bias"},
-                                           {"v", "v's bias"},         {"attention's output", "output's bias"},
-                                           {"gate", "gate's bias"},   {"up", "up's bias"},
+/* Checks a layer's formats and collects the spans that it names; the two caches, which are written, come
+   first. */
+static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
+                                      const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
+    static const char *const name[7][2] = {{"q", "q's bias"},       {"k", "k's bias"},
+                                           {"v", "v's bias"},       {"attention's output", "output's bias"},
+                                           {"gate", "gate's bias"}, {"up", "up's bias"},
                                            {"down", "down's bias"}};
     const ptxk_decoder_matrix *m[7];
     uint32_t rows[7], columns[7], i, n = 0;
@@ -9481,9 +9538,9 @@ static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *arg
     return PTX_E_NONE;
 }
 
-/* The caches of other layers stay clear of what layer i names. */
-static ptx_code ptxk__dec_apart(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers, uint32_t i,
-                                const ptxk__span *span, ptxk_message *why) {
+/* Checks that the caches of other layers do not overlap what layer i names. */
+static ptx_code ptxk__dec_check_other_layers(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers,
+                                             uint32_t i, const ptxk__span *span, ptxk_message *why) {
     uint64_t bytes = span[0].bytes, cache[2];
     uint32_t j, n, c;
     for (j = 0; j < args->layer_count; j++) {
@@ -9513,86 +9570,87 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     for (i = 0; layers && !code && i < args->layer_count; i++) {
         char place[32];
         (void)snprintf(place, sizeof place, "decoder: layer %u", i);
-        code = ptxk__dec_layer(&f, args, &layers[i], span + n, why);
+        code = ptxk__dec_check_layer(&f, args, &layers[i], span + n, why);
         if (!code) code = ptxk__check_spans(place, span, n + PTXK__DEC_LAYER_SPANS, why);
-        if (!code) code = ptxk__dec_apart(args, layers, i, span + n, why);
+        if (!code) code = ptxk__dec_check_other_layers(args, layers, i, span + n, why);
     }
     return code;
 }
 
 /* -- decoder: the product under way, messages -- */
 
-/* A product under way: what differs between the kinds, in variables, so that there is one loop for all. */
+/* The current product. Variables hold what differs between the kinds of products, so that one loop serves
+   all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip;                        /* skip: from a block's slice to its next */
+    ptx_var kind, k, slices, groups, skip; /* skip: to a block's next slice */
     ptx_var base[3], format[3], rows[3], edge[2];
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
 } ptxk__job;
 
-/* What of a product only the first thread asks for, for messages: it keeps that in shared memory; and what
-   all ask for between two meetings. */
+/* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
+   between two barriers. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
     PTXK__J_ARRIVE = 16,
     PTXK__J_PARTS = 24,
-    PTXK__J_GAMMA = 32, /* of the norm behind the result, or 0 */
+    PTXK__J_GAMMA = 32, /* weights of the norm that follows, or 0 */
     PTXK__J_BIAS = 40,  /* u64 [3] */
-    PTXK__J_TO = 64,    /* u32 [3]: the matrices' first rows in y */
+    PTXK__J_TO = 64,    /* u32 [3]: first row in y of each matrix */
     PTXK__J_STRIDE = 76,
     PTXK__J_EPOCH = 80,
     PTXK__J_RECORD = 84,
-    PTXK__J_INTEGERS = 88, /* x in both forms, ... */
+    PTXK__J_INTEGERS = 88, /* the input in both forms */
     PTXK__J_NUMBERS = 96,
-    PTXK__J_UNITS = 104, /* ... units of a column */
-    PTXK__J_WANTS = 108  /* x as integers: 1, as numbers: 2 */
+    PTXK__J_UNITS = 104, /* units of a column of the input */
+    PTXK__J_WANTS = 108  /* forms of x that are needed: 1 integers, 2 numbers */
 };
 
-/* A warp's next rows: a tile, gate or up, the first of the rows of its four. */
-typedef struct ptxk__spot {
+/* The next rows of a warp: tile, gate or up, and the first of the rows of its four. */
+typedef struct ptxk__dec_position {
     ptx_val tile, second, offset;
-} ptxk__spot;
+} ptxk__dec_position;
 
-typedef struct ptxk__deck {
+typedef struct ptxk__dec_state {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message; /* 0, 1: which of the two messages comes next */
-    ptx_var round;   /* tokens taken before this one */
+    ptx_var message; /* 0, 1: the next of the two messages */
+    ptx_var round;   /* tokens processed before this one */
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
-    ptxk__rows_state kept;    /* variables of the copies, the same for all formats */
-    ptx_var sent[3], read[3]; /* spots: of the copies; of the products */
-} ptxk__deck;
+    ptxk__rows_state kept;    /* variables of the copies, shared by all formats */
+    ptx_var sent[3], read[3]; /* positions of the copies, and of the products */
+} ptxk__dec_state;
 
-static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset) {
+static ptx_val ptxk__dec_at(ptxk__dec_state *c, uint64_t offset) {
     return ptx_ptr_add(c->k, c->workspace, ptx_u64(offset), 1);
 }
 
-static void ptxk__job_put(ptxk__deck *c, ptx_type type, uint32_t field, ptx_val x) {
+static void ptxk__job_put(ptxk__dec_state *c, ptx_type type, uint32_t field, ptx_val x) {
     ptx_val p = ptx_setp(c->k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(c->k, p);
     ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field), x);
 }
 
-static ptx_val ptxk__job_get(ptxk__deck *c, ptx_type type, uint32_t field) {
+static ptx_val ptxk__job_get(ptxk__dec_state *c, ptx_type type, uint32_t field) {
     return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field));
 }
 
-static void ptxk__job_put_at(ptxk__deck *c, uint32_t field, uint64_t offset) {
+static void ptxk__job_put_at(ptxk__dec_state *c, uint32_t field, uint64_t offset) {
     ptx_val at = ptxk__dec_at(c, offset);
     ptxk__job_put(c, PTX_U64, field, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
-/* All workers meet; the ninth warp is not asked. */
-static void ptxk__dec_meet(ptxk__deck *c) {
+/* A barrier of the worker warps, without the finisher warp. */
+static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
-/* The message that is next: its address; barrier 2 or 3 says that it is written, 4 or 5 that it was read. */
-static ptx_val ptxk__dec_message(ptxk__deck *c) {
+/* The address of the next message. Barrier 2 or 3 says that it is written, 4 or 5 that it has been read. */
+static ptx_val ptxk__dec_message(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
     m = ptx_mul(k, m, ptx_u32(c->f->out_bytes));
@@ -9600,14 +9658,14 @@ static ptx_val ptxk__dec_message(ptxk__deck *c) {
     return ptx_ptr_add(k, c->shared, m, 1);
 }
 
-static void ptxk__dec_free(ptxk__deck *c) /* waits until the next message may be written */
+static void ptxk__dec_await_free(ptxk__dec_state *c) /* waits until the next message may be written */
 {
     ptx_val id = ptx_get(c->k, c->message);
     id = ptx_add(c->k, id, ptx_u32(4));
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
 }
 
-static void ptxk__dec_send(ptxk__deck *c) {
+static void ptxk__dec_send(ptxk__dec_state *c) {
     ptx_val id = ptx_get(c->k, c->message), other;
     other = ptx_xor(c->k, id, ptx_u32(1));
     id = ptx_add(c->k, id, ptx_u32(2));
@@ -9625,7 +9683,7 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
-    PTXK__M_KEEP = 32, /* a bit for each sequence that takes logits: one that has ended keeps its last */
+    PTXK__M_KEEP = 32, /* bit set of the sequences that take logits; one that has ended keeps its last */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -9638,12 +9696,12 @@ enum {
 };
 #define PTXK__M_QUIT 99u
 
-/* The end of a worker: the ninth warp is told to end, too. */
-static void ptxk__dec_quit(ptxk__deck *c) {
+/* Ends the worker warps, after telling the finisher warp to end too. */
+static void ptxk__dec_end_workers(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
-    ptxk__dec_free(c);
+    ptxk__dec_await_free(c);
     m = ptxk__dec_message(c);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(k, p);
@@ -9658,8 +9716,8 @@ static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val 
     ptx_st(k, PTX_U32, ptx_with(ptx_at(state, (int64_t)field), PTX_RELAXED | PTX_SYS), x);
 }
 
-/* The first to run out of patience says for what. */
-static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
+/* The first thread whose wait times out writes what it waited for. */
+static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_val tile) {
     ptx_kernel *k = c->k;
     ptx_val at, old, p, x;
     at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
@@ -9678,10 +9736,10 @@ static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
     ptx_end(k);
 }
 
-/* One warp waits until the words flags[first ... first + count - 1] have come to `target`; sets dead where
-   that does not happen. A lane asks no more once its word is there; where nothing has come since the last
-   turn, only the lowest that is missing is asked for: waiting costs 32 bytes a turn. */
-static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
+/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` where
+   that does not happen. A lane stops polling once its word is there. When a poll brings nothing new, only the
+   lowest missing word is polled: waiting costs 32 bytes a poll. */
+static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
                            ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
     ptx_var turns = ptx_var_new(k, ptx_u32(0)), missing, asks;
@@ -9705,10 +9763,10 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
         v = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_GPU), target);
         v = ptx_sub(k, v, target);
         v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
-        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* asked for, and not there */
+        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, not there yet */
         last = ptx_get(k, asks);
         some = ptx_get(k, missing);
-        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* asked for, and there */
+        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now there */
         some = ptx_xor(k, some, last);
         ptx_set(k, missing, some);
         v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
@@ -9723,7 +9781,7 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
         ptx_set(k, turns, v);
         limit = ptx_get(k, c->watchdog);
         limit = ptx_setp(k, PTX_GE, v, limit);
-        v = ptx_and(k, v, ptx_u32(15)); /* has another block given up? */
+        v = ptx_and(k, v, ptx_u32(15)); /* has another block timed out? */
         v = ptx_setp(k, PTX_EQ, v, ptx_u32(0));
         failed = ptx_ld_if(k, v, PTX_U32, ptx_with(ptx_at(gone, 0), PTX_RELAXED | PTX_GPU), ptx_u32(0));
         failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
@@ -9734,7 +9792,7 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
         lowest = ptx_clz(k, lowest);
         v = ptx_setp(k, PTX_EQ, lowest, c->lane);
         ptx_if(k, v);
-        ptxk__dec_starved(c, step, i);
+        ptxk__dec_report_starvation(c, step, i);
         ptx_end(k);
         ptx_end(k);
         failed = ptx_or(k, failed, limit);
@@ -9751,14 +9809,15 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
     ptx_end(k);
 }
 
-/* What is waited for: up to three ranges of flags. */
+/* The ranges of flags to wait for, up to three. */
 typedef struct ptxk__wait {
     ptx_val flags, first[3], count[3], target, step;
     uint32_t ranges;
 } ptxk__wait;
 
-/* All workers wait; those who wait in vain end. Meets twice: what stood in shared memory may be written. */
-static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
+/* All workers wait for the flags, and exit on a timeout. Contains two barriers: afterwards shared memory may
+   be overwritten. */
+static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
     ptx_kernel *k = c->k;
     ptx_val p, at, v;
     ptx_var dead = ptx_var_new(k, ptx_u32(0));
@@ -9773,51 +9832,52 @@ static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), v);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
     v = ptx_ld(k, PTX_U32, ptx_at(at, 0));
     v = ptx_uniform(k, v);
     p = ptx_setp(k, PTX_NE, v, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_quit(c);
+    ptxk__dec_end_workers(c);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 /* -- decoder: products, which weights -- */
 
-/* x by format: u32 of a list. */
-static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *)) {
+/* Selects a u32 from a list by format. */
+static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
+                                   uint32_t (*of)(const ptxk__octet_format *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
     size_t i;
     int first = 1;
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
-        if (!(c->f->d.formats >> ptxk__eights[i].id & 1)) continue;
+    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
+        if (!(c->f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
         if (first) {
-            x = ptx_mov(k, ptx_u32(of(&ptxk__eights[i])));
+            x = ptx_mov(k, ptx_u32(of(&ptxk__octet_formats[i])));
         } else {
-            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
-            x = ptx_selp(k, ptx_u32(of(&ptxk__eights[i])), x, p);
+            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
+            x = ptx_selp(k, ptx_u32(of(&ptxk__octet_formats[i])), x, p);
         }
         first = 0;
     }
     return x;
 }
 
-/* Some rows of a warp. */
+/* A group of rows of a warp. */
 typedef struct ptxk__pair {
-    ptx_val format, base, row, rows; /* the first of them; of the matrix */
-    ptx_val which;                   /* matrix */
-    ptx_val local;                   /* row of the tile */
+    ptx_val format, base, row, rows; /* row: the first; rows: of the matrix */
+    ptx_val which;                   /* number of the matrix */
+    ptx_val local;                   /* row in the tile */
 } ptxk__pair;
 
-static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o) {
+static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
-    q = ptx_setp(k, PTX_NE, spot->second, ptx_u32(0)); /* gate and up: up's */
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
-    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
     q = ptx_or(k, p, q);
     a = ptx_get(k, j->base[0]);
@@ -9831,7 +9891,7 @@ static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o)
     o->rows = ptx_selp(k, b, a, q);
     o->which = ptx_selp(k, ptx_u32(1), ptx_u32(0), q);
     b = ptx_get(k, j->edge[1]);
-    p = ptx_setp(k, PTX_GE, spot->tile, b);
+    p = ptx_setp(k, PTX_GE, position->tile, b);
     start = ptx_selp(k, b, start, p);
     a = ptx_get(k, j->base[2]);
     o->base = ptx_selp(k, a, o->base, p);
@@ -9840,72 +9900,74 @@ static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o)
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
-    o->local = ptx_mad(k, c->warp, ptx_u32(4), spot->offset);
-    a = ptx_sub(k, spot->tile, start);
+    o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
+    a = ptx_sub(k, position->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
-/* Whether there are rows at a spot, and of this format. */
-static ptx_val ptxk__dec_goes_with(ptxk__deck *c, const ptxk__spot *spot, const ptxk__rows *f) {
+/* Whether a position has rows, and in this format. */
+static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec_position *position,
+                                             const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, format;
     if (c->f->d.formats == 1u << f->block->id) {
         a = ptx_get(k, j->tiles);
-        return ptx_setp(k, PTX_LT, spot->tile, a);
+        return ptx_setp(k, PTX_LT, position->tile, a);
     }
-    q = ptx_setp(k, PTX_NE, spot->second, ptx_u32(0));
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0));
     a = ptx_get(k, j->edge[0]);
-    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    p = ptx_setp(k, PTX_GE, position->tile, a);
     q = ptx_or(k, p, q);
     a = ptx_get(k, j->format[0]);
     b = ptx_get(k, j->format[1]);
     format = ptx_selp(k, b, a, q);
     a = ptx_get(k, j->edge[1]);
-    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    p = ptx_setp(k, PTX_GE, position->tile, a);
     a = ptx_get(k, j->format[2]);
     format = ptx_selp(k, a, format, p);
     a = ptx_get(k, j->tiles);
-    p = ptx_setp(k, PTX_LT, spot->tile, a);
+    p = ptx_setp(k, PTX_LT, position->tile, a);
     q = ptx_setp(k, PTX_EQ, format, ptx_u32(f->block->id));
     return ptx_and(k, p, q);
 }
 
-static ptxk__spot ptxk__dec_spot(ptxk__deck *c, const ptx_var *at) {
-    ptxk__spot spot;
-    spot.tile = ptx_get(c->k, at[0]);
-    spot.second = ptx_get(c->k, at[1]);
-    spot.offset = ptx_get(c->k, at[2]);
-    return spot;
+static ptxk__dec_position ptxk__dec_get_position(ptxk__dec_state *c, const ptx_var *at) {
+    ptxk__dec_position position;
+    position.tile = ptx_get(c->k, at[0]);
+    position.second = ptx_get(c->k, at[1]);
+    position.offset = ptx_get(c->k, at[2]);
+    return position;
 }
 
-static void ptxk__dec_set_spot(ptxk__deck *c, const ptx_var *at, const ptxk__spot *spot) {
-    ptx_set(c->k, at[0], spot->tile);
-    ptx_set(c->k, at[1], spot->second);
-    ptx_set(c->k, at[2], spot->offset);
+static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at,
+                                   const ptxk__dec_position *position) {
+    ptx_set(c->k, at[0], position->tile);
+    ptx_set(c->k, at[1], position->second);
+    ptx_set(c->k, at[2], position->offset);
 }
 
-/* The rows after these: further ones of the four, the second matrix, the block's next tile. */
-static void ptxk__dec_after(ptxk__deck *c, uint32_t rows, ptxk__spot *spot) {
+/* Advances a position to the next rows: others of the four, the second matrix, the block's next tile. */
+static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *position) {
     ptx_kernel *k = c->k;
     ptx_val p, x, gated, groups;
-    spot->offset = ptx_add(k, spot->offset, ptx_u32(rows));
-    spot->offset = ptx_and(k, spot->offset, ptx_u32(3));
-    p = ptx_setp(k, PTX_EQ, spot->offset, ptx_u32(0));
+    position->offset = ptx_add(k, position->offset, ptx_u32(rows));
+    position->offset = ptx_and(k, position->offset, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, position->offset, ptx_u32(0));
     gated = ptx_get(k, c->j.gated);
-    x = ptx_xor(k, spot->second, gated);
-    spot->second = ptx_selp(k, x, spot->second, p);
-    x = ptx_setp(k, PTX_EQ, spot->second, ptx_u32(0));
+    x = ptx_xor(k, position->second, gated);
+    position->second = ptx_selp(k, x, position->second, p);
+    x = ptx_setp(k, PTX_EQ, position->second, ptx_u32(0));
     p = ptx_and(k, p, x);
     groups = ptx_get(k, c->j.groups);
-    x = ptx_add(k, spot->tile, groups);
-    spot->tile = ptx_selp(k, x, spot->tile, p);
+    x = ptx_add(k, position->tile, groups);
+    position->tile = ptx_selp(k, x, position->tile, p);
 }
 
-/* A format's rows, in this slice. */
+/* The rows of one format in this slice. */
 typedef struct ptxk__run {
-    ptxk__deck *c;
+    ptxk__dec_state *c;
     const ptxk__rows *f;
     ptxk__rows_state s;
     ptx_val row_bytes, skip;
@@ -9915,27 +9977,27 @@ static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
     o->base = ptx_ptr_add(r->c->k, o->base, r->skip, 1);
 }
 
-/* The copies go on with the rows after those that they have come to the end of, if these have that format. */
-static void ptxk__dec_next(void *context) {
+/* Continues the copies with the rows after the finished ones, if these have the same format. */
+static void ptxk__dec_continue_copies(void *context) {
     ptxk__run *r = (ptxk__run *)context;
-    ptxk__deck *c = r->c;
+    ptxk__dec_state *c = r->c;
     ptx_kernel *k = c->k;
-    ptxk__spot spot = ptxk__dec_spot(c, c->sent);
+    ptxk__dec_position position = ptxk__dec_get_position(c, c->sent);
     ptxk__pair o;
-    ptxk__aim aim;
+    ptxk__copy_start start;
     ptx_val p;
-    ptxk__dec_after(c, r->f->rows, &spot);
-    p = ptxk__dec_goes_with(c, &spot, r->f);
+    ptxk__dec_advance(c, r->f->rows, &position);
+    p = ptxk__dec_position_has_format(c, &position, r->f);
     ptx_if(k, p);
-    ptxk__dec_pair(c, &spot, &o);
+    ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(r, &o);
-    ptxk__rows_aim(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &aim);
-    ptxk__rows_keep_aim(k, r->f, &r->s, &aim);
-    ptxk__dec_set_spot(c, c->sent, &spot);
+    ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
+    ptxk__rows_set_start(k, r->f, &r->s, &start);
+    ptxk__dec_set_position(c, c->sent, &position);
     ptx_end(k);
 }
 
-static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
+static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r) {
     ptx_kernel *k = c->k;
     uint32_t unit = PTXK__DEC_UNIT / f->block->values * f->block->bytes, shift = 0;
     ptx_val at, first, end, bytes;
@@ -9948,7 +10010,7 @@ static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
     memcpy(r->s.full, c->kept.full, sizeof r->s.full);
     r->s.slot = c->kept.slot;
     r->s.ahead = c->kept.ahead;
-    r->s.next = ptxk__dec_next;
+    r->s.next = ptxk__dec_continue_copies;
     r->s.context = r;
     while (1u << shift < f->block->values) shift++;
     at = ptx_get(k, c->j.k);
@@ -9964,29 +10026,30 @@ static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
     ptxk__rows_steps(k, f, &r->s, bytes);
 }
 
-/* Sends for the first weights of the rows that come next: before x is waited for. */
-static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
+/* Issues the copies of the first weights of the next rows, before waiting for x. */
+static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__run r;
-    ptxk__spot spot = ptxk__dec_spot(c, c->read);
+    ptxk__dec_position position = ptxk__dec_get_position(c, c->read);
     ptxk__pair o;
-    ptxk__aim aim;
+    ptxk__copy_start start;
     ptxk__run_new(c, f, &r);
-    ptxk__dec_set_spot(c, c->sent, &spot);
-    ptxk__dec_pair(c, &spot, &o);
+    ptxk__dec_set_position(c, c->sent, &position);
+    ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(&r, &o);
-    ptxk__rows_aim(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &aim);
-    ptxk__rows_keep_aim(k, f, &r.s, &aim);
-    ptxk__rows_first(k, f, &r.s);
+    ptxk__rows_find_start(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &start);
+    ptxk__rows_set_start(k, f, &r.s, &start);
+    ptxk__rows_issue_first(k, f, &r.s);
     if (ptxk__has_cp_async(k))
-        ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
+        ptx_cp_async_wait(k, f->stages - 1); /* waits for no step: other shared memory is read next */
 }
 
 /* -- decoder: products, x -- */
 
-/* `units` records of `unit` bytes from global to shared memory, by all workers; of integers without the bytes
-   that are there to spare. */
-static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val units, uint32_t unit) {
+/* Copies `units` records of `unit` bytes from global to shared memory, with all workers; records of integers
+   without their spare bytes. */
+static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from, ptx_val units,
+                                   uint32_t unit) {
     ptx_kernel *k = c->k;
     uint32_t used = unit == c->f->integers ? unit - PTXK__X_SPARE : unit;
     ptx_val i, at, chunk, words[4];
@@ -10004,8 +10067,8 @@ static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val uni
     ptx_end(k);
 }
 
-/* The slice of x, as those who made it left it. */
-static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
+/* Copies the slice of x in the form in which it was stored. */
+static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
     first = ptx_get(k, c->j.first);
@@ -10018,11 +10081,11 @@ static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t un
     to = ptx_mul(k, units, ptx_u32(b * unit));
     to = ptx_add(k, to, ptx_u32(at));
     to = ptx_ptr_add(k, c->shared, to, 1);
-    ptxk__dec_bring(c, to, from, units, unit);
+    ptxk__dec_copy_records(c, to, from, units, unit);
 }
 
-/* The slice of attention's result where heads are no whole groups. A warp takes 256 values. */
-static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
+/* Quantises the slice of the attention output where heads are not whole groups. A warp takes 256 values. */
+static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val first, units, blocks, i, e, p, from, at, to, x[8];
@@ -10048,21 +10111,22 @@ static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
             to = ptx_ptr_add(k, to, at, f->integers);
             to = ptx_ptr_add(k, to, ptx_u32(f->ring), 1);
             at = ptx_and(k, i, ptx_u32(3));
-            ptxk__x_put(k, f->planes, c->lane, at, to, x);
+            ptxk__store_x(k, f->planes, c->lane, at, to, x);
         }
         if (f->numbers) {
             to = ptx_mul(k, units, ptx_u32(b * f->numbers));
             to = ptx_ptr_add(k, c->shared, to, 1);
             to = ptx_ptr_add(k, to, i, 1024);
             to = ptx_ptr_add(k, to, ptx_u32(f->numbers_at), 1);
-            ptxk__x_put(k, 0, c->lane, ptx_u32(0), to, x);
+            ptxk__store_x(k, 0, c->lane, ptx_u32(0), to, x);
         }
     }
     ptx_end(k);
 }
 
-/* x for this slice to shared memory, in the forms that its matrices need, and the sum of its squares. */
-static void ptxk__dec_take_x(ptxk__deck *c) {
+/* Brings x for this slice to shared memory in the forms that its matrices need, and the sum of its
+   squares. */
+static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10073,7 +10137,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
     if (!f->whole_heads) {
         ptx_if(k, p);
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_make_x(c, b);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_quantise_attention(c, b);
         ptx_else(k);
     }
     if (f->integers) {
@@ -10084,7 +10148,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
             q = ptx_setp(k, PTX_NE, x, ptx_u32(0));
             ptx_if(k, q);
         }
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, PTXK__J_INTEGERS, f->integers, f->ring);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_INTEGERS, f->integers, f->ring);
         if (f->numbers) ptx_end(k);
     }
     if (f->numbers) {
@@ -10094,7 +10158,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
             q = ptx_setp(k, PTX_GE, x, ptx_u32(2));
             ptx_if(k, q);
         }
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, PTXK__J_NUMBERS, f->numbers, f->numbers_at);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_NUMBERS, f->numbers, f->numbers_at);
         if (f->integers) ptx_end(k);
     }
     if (!f->whole_heads) ptx_end(k);
@@ -10102,7 +10166,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
     x = ptx_get(k, j->kind);
-    x = ptx_and(k, x, ptx_u32(1)); /* those with a norm are even */
+    x = ptx_and(k, x, ptx_u32(1)); /* products with a norm are even */
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_if(k, p);
     first = ptx_get(k, j->first);
@@ -10128,80 +10192,19 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, f->squares_at), sum);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 /* -- decoder: products, the sums -- */
 
-static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m);
-
-/* All rows of one format that follow one another, tile after tile: the sums go to messages. */
-static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
-    ptx_kernel *k = c->k;
-    uint32_t B = c->f->d.batch, b, i;
-    ptxk__run r;
-    ptxk__spot spot;
-    ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
-    ptxk__run_new(c, f, &r);
-    stride = ptx_get(k, c->j.end);
-    x = ptx_get(k, c->j.first);
-    stride = ptx_sub(k, stride, x);
-    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
-    ptx_loop(k);
-    {
-        spot = ptxk__dec_spot(c, c->read);
-        x = ptx_or(k, spot.second, spot.offset);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-        ptx_if(k, p);
-        ptxk__dec_free(c);
-        m = ptxk__dec_message(c);
-        ptxk__dec_tell(c, &spot, slice, m);
-        ptx_end(k);
-        local = ptx_mad(k, c->warp, ptx_u32(4), spot.offset);
-        if (!f->block->aligned) { /* others lie the same wherever the row begins */
-            ptxk__dec_pair(c, &spot, &o);
-            ptxk__dec_base(&r, &o);
-            ptxk__rows_view(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
-        }
-        x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
-        ptxk__rows_finish(k, f, &r.s, x, stride, sum);
-        m = ptxk__dec_message(c);
-        at = ptx_mul(k, spot.second, ptx_u32(4 * PTXK__DEC_TILE * B));
-        at = ptx_ptr_add(k, m, at, 1);
-        x = ptx_add(k, local, c->lane);
-        at = ptx_ptr_add(k, at, x, 4);
-        q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
-        for (b = 0; b < B; b++) {
-            value = sum[b][0];
-            for (i = 1; i < f->rows; i++) {
-                p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
-                value = ptx_selp(k, sum[b][i], value, p);
-            }
-            ptx_guard(k, q);
-            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
-        }
-        ptxk__dec_after(c, f->rows, &spot);
-        ptxk__dec_set_spot(c, c->read, &spot);
-        x = ptx_or(k, spot.second, spot.offset);
-        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-        ptx_if(k, p);
-        ptxk__dec_send(c);
-        ptx_end(k);
-        p = ptxk__dec_goes_with(c, &spot, f);
-        ptx_while(k, p);
-    }
-    ptx_end(k);
-    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
-}
-
-/* What the ninth warp needs to know, by one thread; and the sums of squares. */
-static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m) {
+/* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
+static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
+                                ptx_val m) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__pair o;
-    ptx_val p, x, y, at, sum, row, tile = spot->tile;
+    ptx_val p, x, y, at, sum, row, tile = position->tile;
     uint32_t w;
     p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(f->d.batch));
     ptx_if(k, p);
@@ -10212,7 +10215,7 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
     ptx_end(k);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_pair(c, spot, &o); /* warp 0: the tile's first row */
+    ptxk__dec_pair(c, position, &o); /* warp 0: the tile's first row */
     x = ptx_get(k, j->kind);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), x);
     x = ptx_get(k, j->slices);
@@ -10277,13 +10280,73 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
     ptx_end(k);
 }
 
-/* A layer as it lies in memory comes to shared memory once, by one warp, before its first product; behind it
-   the address of the norm that follows it: the next layer's, or the final one. */
-static void ptxk__dec_layer_in(ptxk__deck *c) {
+/* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
+static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
+    ptx_kernel *k = c->k;
+    uint32_t B = c->f->d.batch, b, i;
+    ptxk__run r;
+    ptxk__dec_position position;
+    ptxk__pair o;
+    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
+    ptxk__run_new(c, f, &r);
+    stride = ptx_get(k, c->j.end);
+    x = ptx_get(k, c->j.first);
+    stride = ptx_sub(k, stride, x);
+    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
+    ptx_loop(k);
+    {
+        position = ptxk__dec_get_position(c, c->read);
+        x = ptx_or(k, position.second, position.offset);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_await_free(c);
+        m = ptxk__dec_message(c);
+        ptxk__dec_post_tile(c, &position, slice, m);
+        ptx_end(k);
+        local = ptx_mad(k, c->warp, ptx_u32(4), position.offset);
+        if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
+            ptxk__dec_pair(c, &position, &o);
+            ptxk__dec_base(&r, &o);
+            ptxk__rows_slot_offsets(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
+        }
+        x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
+        ptxk__rows_finish(k, f, &r.s, x, stride, sum);
+        m = ptxk__dec_message(c);
+        at = ptx_mul(k, position.second, ptx_u32(4 * PTXK__DEC_TILE * B));
+        at = ptx_ptr_add(k, m, at, 1);
+        x = ptx_add(k, local, c->lane);
+        at = ptx_ptr_add(k, at, x, 4);
+        q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
+        for (b = 0; b < B; b++) {
+            value = sum[b][0];
+            for (i = 1; i < f->rows; i++) {
+                p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
+                value = ptx_selp(k, sum[b][i], value, p);
+            }
+            ptx_guard(k, q);
+            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
+        }
+        ptxk__dec_advance(c, f->rows, &position);
+        ptxk__dec_set_position(c, c->read, &position);
+        x = ptx_or(k, position.second, position.offset);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_send(c);
+        ptx_end(k);
+        p = ptxk__dec_position_has_format(c, &position, f);
+        ptx_while(k, p);
+    }
+    ptx_end(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
+}
+
+/* One warp copies the layer's struct to shared memory before its first product, followed by the address of
+   the norm after the layer: the next layer's, or the final one. */
+static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const uint32_t words = (uint32_t)sizeof(ptxk_decoder_layer) / 8;
     ptx_val p, q, x, at, layer, layers;
-    ptxk__dec_meet(c); /* nobody needs the layer before */
+    ptxk__dec_worker_barrier(c); /* all have finished with the layer before */
     p = ptx_setp(k, PTX_LE, c->tid, ptx_u32(words));
     ptx_if(k, p);
     layer = ptx_get(k, c->layer);
@@ -10300,17 +10363,16 @@ static void ptxk__dec_layer_in(ptxk__deck *c) {
     at = ptx_ptr_add(k, c->shared, c->tid, 8);
     ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__DEC_LAYER_AT), x);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
-/* An address that the layer names. */
-static ptx_val ptxk__dec_of_layer(ptxk__deck *c, size_t field) {
-    return ptx_ld(c->k, PTX_U64,
-                  ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
+/* Loads an address from the layer. */
+static ptx_val ptxk__dec_layer_address(ptxk__dec_state *c, size_t field) {
+    return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
 }
 
-/* A matrix of the arguments' or of the layer's, at an address in parameter or shared memory. */
-static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
+/* Loads a matrix of the arguments or of the layer, at an address in parameter or shared memory. */
+static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
                                   uint32_t to) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
@@ -10320,13 +10382,13 @@ static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t 
     x = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))));
     ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, x);
     x = ptx_ld(k, PTX_U32, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))));
-    x = ptx_uniform(k, x); /* one address for all */
+    x = ptx_uniform(k, x); /* uniform over the warp */
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
     ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
 }
 
-static void ptxk__job_new(ptxk__deck *c) {
+static void ptxk__job_new(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
@@ -10340,20 +10402,20 @@ static void ptxk__job_new(ptxk__deck *c) {
     }
 }
 
-static ptx_val ptxk__dec_layers(ptxk__deck *c) {
+static ptx_val ptxk__dec_layers(ptxk__dec_state *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
-/* round * layers + layer + 1: how often what each layer makes once was made. */
-static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
+/* The epoch of what each layer makes once: round * layers + layer + 1. */
+static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
     layer = ptx_add(k, layer, ptx_u32(1));
     return ptx_mad(k, round, layers, layer);
 }
 
-/* How often x was made: once by the embedding, twice in each layer. */
-static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
+/* The epoch of x, which is made once by the embedding and twice in each layer. */
+static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t more) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
     layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
@@ -10361,8 +10423,8 @@ static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
     return ptx_mad(k, round, layers, layer);
 }
 
-/* The variables of a kind of product. */
-static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
+/* Sets the variables of a kind of product. */
+static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10388,23 +10450,22 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
     ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
     if (kind == 0) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
-        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
-        ptxk__dec_take_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows,
-                              f->q_rows + f->kv_rows);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
+        ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
+        ptxk__dec_load_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows, f->q_rows + f->kv_rows);
     } else if (kind == 1) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
     } else if (kind == 2) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
-        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
+        ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
     } else if (kind == 3) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
+        ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
     } else {
-        ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
+        ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
-    if (kind & 1) { /* what is made will be multiplied by the norm's weights in the product after this */
-        x = ptxk__dec_of_layer(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
-                                            : sizeof(ptxk_decoder_layer));
+    if (kind & 1) { /* the result will be multiplied by the weights of the norm that follows */
+        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
+                                                 : sizeof(ptxk_decoder_layer));
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
     if (f->integers && f->numbers) {
@@ -10433,9 +10494,9 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     if (kind == 4) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
-        ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* not used */
+        ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* unused */
     } else {
-        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* 2: not used */
+        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* unused for kind 2 */
         ptxk__job_put_at(c, PTXK__J_FLAGS, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
     }
     ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
@@ -10448,8 +10509,8 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
-/* The flags that this slice of x needs. */
-static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
+/* Computes the flags that this slice of x waits for. */
+static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -10493,13 +10554,13 @@ static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
     w->step = kind;
 }
 
-/* A product: this block's tiles of its slice, or of its slices one after the other. */
-static void ptxk__dec_product(ptxk__deck *c) {
+/* Runs a product: this block's tiles of its slice, or of its slices in turn. */
+static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__wait w;
-    ptxk__spot spot;
+    ptxk__dec_position position;
     ptxk__pair o;
     ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tiles;
     ptx_var there;
@@ -10536,34 +10597,36 @@ static void ptxk__dec_product(ptxk__deck *c) {
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
-        spot.tile = group;
-        spot.second = spot.offset = ptx_u32(0);
-        ptxk__dec_set_spot(c, c->read, &spot);
+        position.tile = group;
+        position.second = position.offset = ptx_u32(0);
+        ptxk__dec_set_position(c, c->read, &position);
         there = ptx_var_new(k, ptx_u32(0));
-        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* here: nothing of them lives on in attention */
+        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
         for (i = 0; i < 3; i++) c->sent[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
-            spot = ptxk__dec_spot(c, c->read);
-            p = ptx_setp(k, PTX_LT, spot.tile, tiles);
+            position = ptxk__dec_get_position(c, c->read);
+            p = ptx_setp(k, PTX_LT, position.tile, tiles);
             ptx_while(k, p);
-            ptxk__dec_pair(c, &spot, &o);
+            ptxk__dec_pair(c, &position, &o);
             for (pass = 0; pass < 2; pass++) {
                 for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
                     if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
                     p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
                     ptx_if(k, p);
-                    if (pass) ptxk__run_all(c, &f->form[i], slice);
-                    else ptxk__run_first(c, &f->form[i]);
+                    if (pass)
+                        ptxk__run_all(c, &f->form[i], slice);
+                    else
+                        ptxk__run_first(c, &f->form[i]);
                     ptx_end(k);
                 }
                 if (pass) break;
                 a = ptx_get(k, there);
                 p = ptx_setp(k, PTX_EQ, a, ptx_u32(0));
                 ptx_if(k, p);
-                ptxk__dec_needs(c, &w);
+                ptxk__dec_input_flags(c, &w);
                 ptxk__dec_wait(c, &w);
-                ptxk__dec_take_x(c);
+                ptxk__dec_load_x(c);
                 ptx_set(k, there, ptx_u32(1));
                 ptx_end(k);
             }
@@ -10574,10 +10637,10 @@ static void ptxk__dec_product(ptxk__deck *c) {
     ptx_end(k);
 }
 
-/* -- decoder: the ninth warp -- */
+/* -- decoder: the finisher warp -- */
 
-/* A tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
-static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
+/* Stores a tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
+static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
                               ptx_val gamma) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -10598,26 +10661,26 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
         at = ptx_selp(k, ptx_u64(f->ff_integers + (uint64_t)b * f->ff_units * f->integers),
                       ptx_u64(f->x_integers + (uint64_t)b * f->x_units * f->integers), gated);
         at = ptx_ptr_add(k, c->workspace, at, 1);
-        ptxk__x_put_group(k, f->planes, c->lane, group, at, x);
+        ptxk__store_x_group(k, f->planes, c->lane, group, at, x);
     }
     if (f->numbers) {
         at = ptx_selp(k, ptx_u64(f->ff_numbers + (uint64_t)b * f->ff_units * f->numbers),
                       ptx_u64(f->x_numbers + (uint64_t)b * f->x_units * f->numbers), gated);
         at = ptx_ptr_add(k, c->workspace, at, 1);
-        ptxk__x_put_group(k, 0, c->lane, group, at, x);
+        ptxk__store_x_group(k, 0, c->lane, group, at, x);
     }
 }
 
-/* A tile that the ninth warp was sent: the words of the message, a row of the tile for each lane. */
+/* A tile that the finisher warp received: the words of the message, and one row of the tile for each lane. */
 typedef struct ptxk__result {
     ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
-    ptx_var value[2][4], squares[4]; /* of gate and up, of each column */
-    ptx_var whole;                   /* all slices are in `value` */
+    ptx_var value[2][4], squares[4]; /* for gate and up, for each column */
+    ptx_var whole;                   /* 1: `value` is the sum of all slices */
 } ptxk__result;
 
-/* Reads the message, and lets the workers write there again. */
-static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
+/* Reads the message and releases its buffer to the workers. */
+static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val m) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
     ptx_val x, at, id, q, rows;
@@ -10639,7 +10702,7 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
     r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
     r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
-    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* those with a norm are even */
+    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products with a norm are even */
     r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
@@ -10658,11 +10721,11 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     x = ptx_xor(k, id, ptx_u32(1));
     ptx_set(k, c->message, x);
     id = ptx_add(k, id, ptx_u32(4));
-    (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* it was read */
+    (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* the message has been read */
 }
 
-/* Where the part of a slice lies: its sums for this lane, and its sums of squares. */
-static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val slice, ptx_val record,
+/* The address of a slice's partial result: its sums for this lane, and its sums of squares. */
+static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_val slice, ptx_val record,
                                 ptx_val squares_at, ptx_val *squares) {
     ptx_val at = ptx_mul_wide(c->k, slice, record);
     at = ptx_ptr_add(c->k, r->parts, at, 1);
@@ -10670,8 +10733,8 @@ static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val sl
     return ptx_ptr_add(c->k, at, c->lane, 4);
 }
 
-/* This slice's part goes to memory. Returns whether all others are there already. */
-static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
+/* Writes this slice's partial result to memory. Returns whether all the others are there already. */
+static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
     ptx_val x, q, last;
@@ -10706,8 +10769,9 @@ static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val a
     return ptx_warp_uniform(k, last);
 }
 
-/* The parts of several slices: who comes last adds them up, in their order; its own it still has. */
-static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
+/* Joins the partial results of several slices: the last to arrive adds them up in their order; it still has
+   its own. */
+static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
@@ -10716,7 +10780,7 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), r->gated);
     r->parts = ptx_ptr(r->parts, PTX_GLOBAL);
     at = ptxk__dec_record(c, r, r->slice, record, squares_at, &squares);
-    last = ptxk__dec_arrived(c, r, at, squares);
+    last = ptxk__dec_store_part(c, r, at, squares);
     x = ptx_selp(k, ptx_u32(1), ptx_u32(0), last);
     ptx_set(k, r->whole, x);
     ptx_if(k, last);
@@ -10737,7 +10801,7 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
         for (g = 0; g < 3; g++) {
             p = g == 2 ? squares : at;
             q = g == 0 ? others : ptx_and(k, others, g == 1 ? r->gated : r->normed);
-            x = ptx_ld_if(k, q, PTX_F32, /* what a kind does not have is 0 */
+            x = ptx_ld_if(k, q, PTX_F32, /* 0 where the kind of product does not have it */
                           ptx_at(p, g == 2 ? 4 * b : 4 * PTXK__DEC_TILE * (g * B + b)), own[g][b]);
             old = ptx_get(k, sum[g]);
             x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
@@ -10748,10 +10812,10 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     ptx_end(k);
 }
 
-/* What comes of a column's sums: times the norm's factor, biased, gated or added to x; stored. Returns it;
-   *passed: whether the next product takes it. */
-static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b, const ptx_val *bias,
-                               ptx_val y, ptx_val *passed) {
+/* Completes a column's sums: times the norm's factor, plus the bias, gated or added to x; stores and returns
+   the value. *passed: the next product takes it. */
+static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *r, uint32_t b,
+                                        const ptx_val *bias, ptx_val y, ptx_val *passed) {
     ptx_kernel *k = c->k;
     ptx_val x, p, old, factor, added, v[2];
     uint32_t g;
@@ -10765,7 +10829,7 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
     x = ptxk__silu(k, v[0]);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     x = ptx_selp(k, x, v[0], r->gated);
-    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down are added to x */
+    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
     added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
     p = ptx_and(k, r->inside, added);
     old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
@@ -10788,8 +10852,8 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
     return x;
 }
 
-/* A tile of logits: the largest, beside the largest of the others. */
-static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx_val x) {
+/* Merges the largest logit of a tile into the maximum of the sequence. */
+static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, uint32_t b, ptx_val x) {
     ptx_kernel *k = c->k;
     ptx_val at, key, best;
     uint32_t g;
@@ -10803,8 +10867,8 @@ static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
 }
 
-/* The tile is there: logits are counted, of others the flag says for which epoch. */
-static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
+/* Announces the tile: counts a tile of logits; of others sets the flag to the epoch. */
+static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_kernel *k = c->k;
     ptx_val p, at;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -10821,8 +10885,9 @@ static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
     ptx_end(k);
 }
 
-/* All slices are in: the tile's values, in the forms that are wanted of them. */
-static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
+/* Finishes a tile whose slices are all in: computes its values and stores them in the forms that are
+   needed. */
+static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
     ptx_val x, p, at, y, passed, gamma, bias[2];
@@ -10841,25 +10906,25 @@ static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
     at = ptx_ptr_add(k, at, c->lane, 4);
     gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
     for (b = 0; b < B; b++) {
-        x = ptxk__dec_value(c, r, b, bias, y, &passed);
+        x = ptxk__dec_complete_value(c, r, b, bias, y, &passed);
         ptx_if(k, passed);
         at = ptx_selp(k, x, ptx_f32(0), r->inside);
-        ptxk__dec_pass_on(c, b, r->gated, r->row, at, gamma);
+        ptxk__dec_store_x(c, b, r->gated, r->row, at, gamma);
         ptx_end(k);
         p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
         ptx_if(k, p);
-        ptxk__dec_best(c, r, b, x);
+        ptxk__dec_update_largest(c, r, b, x);
         ptx_end(k);
         if (b + 1 < B) y = ptx_ptr_add(k, y, r->stride, 4);
     }
 }
 
-static void ptxk__dec_finish(ptxk__deck *c) {
+static void ptxk__dec_finisher_loop(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptxk__result r;
     ptx_val m, id, p, x;
     uint32_t b, g;
-    for (g = 0; g < 2; g++) { /* both messages may be written */
+    for (g = 0; g < 2; g++) { /* both messages are free */
         (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, ptx_imm(4 + g), ptx_imm(PTXK__DEC_THREADS));
     }
     for (b = 0; b < c->f->d.batch; b++) {
@@ -10877,7 +10942,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
         r.kind = ptx_warp_uniform(k, r.kind);
         p = ptx_setp(k, PTX_NE, r.kind, ptx_u32(PTXK__M_QUIT));
         ptx_while(k, p);
-        ptxk__dec_hear(c, &r, m);
+        ptxk__dec_read_message(c, &r, m);
         ptx_set(k, r.whole, ptx_u32(1));
         p = ptx_setp(k, PTX_GT, r.slices, ptx_u32(1));
         ptx_if(k, p);
@@ -10887,7 +10952,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         p = ptx_warp_uniform(k, p);
         ptx_if(k, p);
-        ptxk__dec_make(c, &r);
+        ptxk__dec_finish_tile(c, &r);
         ptxk__dec_announce(c, &r);
         ptx_end(k);
     }
@@ -10896,13 +10961,13 @@ static void ptxk__dec_finish(ptxk__deck *c) {
 
 /* -- decoder: the embedding -- */
 
-/* A word of what the leader decided. */
-static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
+/* Loads a word of the leader's decision. */
+static ptx_val ptxk__dec_info(ptxk__dec_state *c, uint32_t word) {
     ptx_val x = ptx_ld(c->k, PTX_U32, ptx_at(c->shared, c->f->info_at + word));
     return ptx_uniform(c->k, x);
 }
 
-static void ptxk__dec_embed(ptxk__deck *c) {
+static void ptxk__dec_embed(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t units = ptxk__ceil_div(f->d.hidden, 256), tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
@@ -10938,11 +11003,11 @@ static void ptxk__dec_embed(ptxk__deck *c) {
             at = ptx_ptr_add(k, at, block, 1);
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
-            for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
-                if (!(f->d.formats >> ptxk__eights[i].id & 1)) continue;
-                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
+            for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
+                if (!(f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
                 ptx_if(k, p);
-                ptxk__eight_read(k, ptxk__eights[i].id, at, c->lane, &o);
+                ptxk__octet_read(k, ptxk__octet_formats[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
@@ -10974,12 +11039,12 @@ static void ptxk__dec_embed(ptxk__deck *c) {
                 at = ptx_shr(k, u, ptx_u32(2));
                 record = ptx_ptr_add(k, record, at, f->integers);
                 at = ptx_and(k, u, ptx_u32(3));
-                ptxk__x_put(k, f->planes, c->lane, at, record, x);
+                ptxk__store_x(k, f->planes, c->lane, at, record, x);
             }
             if (f->numbers) {
                 record = ptxk__dec_at(c, f->x_numbers + (uint64_t)b * f->x_units * f->numbers);
                 record = ptx_ptr_add(k, record, u, 1024);
-                ptxk__x_put(k, 0, c->lane, ptx_u32(0), record, x);
+                ptxk__store_x(k, 0, c->lane, ptx_u32(0), record, x);
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -10997,13 +11062,13 @@ static void ptxk__dec_embed(ptxk__deck *c) {
 
 /* -- decoder: attention -- */
 
-/* The norm of a head of q or k: its weights, and the factor of the one that is at hand. */
+/* The norm of a head of q or k: its weights, and the factor of the current head. */
 typedef struct ptxk__head_norm {
     ptx_val gamma, factor;
 } ptxk__head_norm;
 
-/* A warp's: the factor of the head at `row` in qkv. */
-static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
+/* The norm factor of the head at `row` in qkv, computed by a warp. */
+static ptx_val ptxk__dec_head_factor(ptxk__dec_state *c, ptx_val row) {
     ptx_kernel *k = c->k;
     uint32_t d = c->f->d.head_dim;
     ptx_var squares = ptx_var_new(k, ptx_f32(0));
@@ -11021,8 +11086,8 @@ static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
     return ptxk__norm_factor(k, sum, ptx_f32(d), eps);
 }
 
-/* Element e of a head at `row` in qkv (f32), by its norm. */
-static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
+/* Element e of a head at `row` in qkv (f32), normalised. */
+static ptx_val ptxk__dec_normed(ptxk__dec_state *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     ptx_val at = ptx_ptr_add(k, row, e, 4), x, gamma;
     x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
@@ -11033,9 +11098,9 @@ static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptx
     return ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
 }
 
-/* The same, turned by its position where it is one of those. */
-static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position,
-                                const ptxk__head_norm *norm) {
+/* The same, rotated by its position where it is one of rope_dims. */
+static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx_val position,
+                                 const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t half = f->d.rope_dims / 2;
@@ -11063,7 +11128,7 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
     table = ptx_ptr_add(k, table, pair, 8);
     pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
     ptxk__rope_turn(k, position, pair, &cosine, &sine);
-    pair = ptx_neg(k, sine); /* the first of a pair: x c - other s; the second: x c + other s */
+    pair = ptx_neg(k, sine); /* first of a pair: x c - other s; second: x c + other s */
     sine = ptx_selp(k, pair, sine, first);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, cosine);
     x = ptx_fma(k, other, sine, x);
@@ -11072,18 +11137,19 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
     return ptx_get(k, out);
 }
 
-typedef struct ptxk__heads { /* one part of one sequence's one KV head */
+typedef struct ptxk__heads { /* attention of one part of one KV head of one sequence */
     ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state, factors; /* in shared memory; of the norms of a tile's heads */
-    ptx_val k_base, v_base; /* of this layer, sequence and head */
-    ptx_val qkv;            /* of this sequence */
-    ptx_val out;            /* of this sequence */
-    ptx_val first;          /* head of the group, of this tile */
+    ptx_val q, part, state, factors; /* shared addresses; factors: of the norms of a tile's heads */
+    ptx_val k_base, v_base;          /* of this layer, sequence and KV head */
+    ptx_val qkv;                     /* of this sequence */
+    ptx_val out;                     /* of this sequence */
+    ptx_val first;                   /* first head of the group in this tile */
     ptx_val record;
 } ptxk__heads;
 
-/* 8 elements of a key or value as f32. */
-static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p, ptx_val *x) {
+/* Loads 8 elements of a key or value as f32. */
+static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p,
+                           ptx_val *x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -11096,8 +11162,9 @@ static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chu
     }
 }
 
-/* The keys begin ... end - 1 for a tile of query heads; the results of the warps lie in shared memory. */
-static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
+/* Attends to the keys begin ... end - 1 for a tile of query heads; leaves the results of the warps in shared
+   memory. */
+static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t h, e, T = f->tile, d = f->d.head_dim;
@@ -11129,13 +11196,13 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
             x = ptxk_dot(k, 7, &q[h][1], key + 1, x);
             x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
-            x = ptxk__below_infinity(k, x);
+            x = ptxk__clamp_infinity(k, x);
             x = ptx_selp(k, x, ptx_f32(-INFINITY), inside);
             old = ptx_get(k, top[h]);
             most = ptx_max(k, old, x);
             ptx_set(k, top[h], most);
-            shrink = ptxk__weight(k, old, most);
-            weight = ptxk__weight(k, x, most);
+            shrink = ptxk__score_weight(k, old, most);
+            weight = ptxk__score_weight(k, x, most);
             total = ptx_get(k, all[h]);
             total = ptx_fma(k, total, shrink, weight);
             ptx_set(k, all[h], total);
@@ -11157,11 +11224,11 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
     has = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     own = ptx_mul(k, c->warp, ptx_u32(T * 8));
     own = ptx_ptr_add(k, a->state, own, 1);
-    for (h = 0; h < T; h++) { /* the groups of lanes become one */
+    for (h = 0; h < T; h++) { /* merges the groups of lanes */
         ptx_val out[8], pair[2];
         old = ptx_get(k, top[h]);
         most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
-        shrink = ptxk__weight(k, old, most);
+        shrink = ptxk__score_weight(k, old, most);
         total = ptx_get(k, all[h]);
         total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
         total = ptxk_warp_reduce(k, PTX_ADD, total, f->lanes, 32);
@@ -11181,8 +11248,8 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
     }
 }
 
-/* sum += w * x and the like over n partial results: (maximum, total, x) at strides. */
-static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
+/* Merges n partial results (maximum, total, x) at strides. */
+static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
                            ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
     ptx_kernel *k = c->k;
     ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), all = ptx_var_new(k, ptx_f32(0)), sum;
@@ -11198,8 +11265,8 @@ static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val stat
     old = ptx_get(k, top);
     most = ptx_max(k, old, pair[0]);
     ptx_set(k, top, most);
-    shrink = ptxk__weight(k, old, most);
-    weight = ptxk__weight(k, pair[0], most);
+    shrink = ptxk__score_weight(k, old, most);
+    weight = ptxk__score_weight(k, pair[0], most);
     y = ptx_get(k, all);
     y = ptx_op2(k, PTX_MUL, PTX_RN, y, shrink);
     y = ptx_fma(k, pair[1], weight, y);
@@ -11214,8 +11281,8 @@ static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val stat
     *x_out = ptx_get(k, sum);
 }
 
-/* The new row of K and V, by all workers; not for all to see before they meet. */
-static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
+/* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
+static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -11224,12 +11291,12 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptxk__head_norm norm;
     row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
-    if (f->d.head_norms) { /* each warp for itself */
-        norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
+    if (f->d.head_norms) { /* each warp computes its own */
+        norm.gamma = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
         norm.factor = ptxk__dec_head_factor(c, row);
     }
     e = ptx_for(k, c->tid, ptx_u32(d), ptx_u32(PTXK__DEC_WORKERS));
-    x = ptxk__dec_turned(c, row, e, a->position, &norm);
+    x = ptxk__dec_rotated(c, row, e, a->position, &norm);
     at = ptx_ptr_add(k, a->k_base, a->position, d * bytes);
     at = ptx_ptr_add(k, at, e, bytes);
     ptxk_store_f32(k, type, 1, ptx_at(at, 0), &x);
@@ -11241,8 +11308,9 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptx_end(k);
 }
 
-/* Element i (u32) of a sequence's attention, a lane of a warp that has 32 in a row: for the product. */
-static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
+/* Stores element i (u32) of a sequence's attention output for the next product; a lane of a warp that has 32
+   consecutive elements. */
+static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val at, group;
@@ -11255,17 +11323,18 @@ static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, p
     if (f->integers) {
         at = ptxk__dec_at(c, f->att_integers);
         at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->integers);
-        ptxk__x_put_group(k, f->planes, c->lane, group, at, x);
+        ptxk__store_x_group(k, f->planes, c->lane, group, at, x);
     }
     if (f->numbers) {
         at = ptxk__dec_at(c, f->att_numbers);
         at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->numbers);
-        ptxk__x_put_group(k, 0, c->lane, group, at, x);
+        ptxk__store_x_group(k, 0, c->lane, group, at, x);
     }
 }
 
-/* A loop of the workers over n elements; with whole heads n is a multiple of 32, and warps stay together. */
-static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
+/* Opens a loop of the workers over n elements; where heads are whole groups n is a multiple of 32, and warps
+   stay converged. */
+static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
     ptx_kernel *k = c->k;
     ptx_val i;
     if (!c->f->whole_heads) return ptx_for(k, c->tid, ptx_u32(n), ptx_u32(PTXK__DEC_WORKERS));
@@ -11274,8 +11343,8 @@ static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
     return ptx_add(k, i, c->lane);
 }
 
-/* The query head h (u32) of a tile, or, past the group, its last: where it lies in qkv. */
-static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
+/* The row in qkv of query head h (u32) of a tile; past the group: of its last head. */
+static ptx_val ptxk__dec_query(ptxk__dec_state *c, const ptxk__heads *a, ptx_val h) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     h = ptx_add(k, h, a->first);
@@ -11284,8 +11353,8 @@ static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
     return ptx_ptr_add(k, a->qkv, h, 4 * f->d.head_dim);
 }
 
-/* The factors of a tile's query heads, a warp for each. */
-static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
+/* Computes the norm factors of a tile's query heads, a warp for each. */
+static void ptxk__dec_factors(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     ptx_val p, x, at;
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(c->f->tile));
@@ -11297,11 +11366,11 @@ static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, 0), x);
     ptx_end(k);
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
-/* One part: all query heads of the KV head, a tile of them at a time. */
-static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
+/* Runs one part: all query heads of the KV head, a tile of them at a time. */
+static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim, T = f->tile;
@@ -11324,18 +11393,19 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
         e = ptx_rem(k, i, ptx_u32(d));
         row = ptxk__dec_query(c, a, h);
         if (f->d.head_norms) {
-            norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, q_norm)), PTX_GLOBAL);
+            norm.gamma =
+                ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, q_norm)), PTX_GLOBAL);
             at = ptx_ptr_add(k, a->factors, h, 4);
             norm.factor = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         }
-        x = ptxk__dec_turned(c, row, e, a->position, &norm);
+        x = ptxk__dec_rotated(c, row, e, a->position, &norm);
         if (!ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
         at = ptx_ptr_add(k, a->q, i, 4);
         ptx_st(k, PTX_F32, ptx_at(at, 0), x);
         ptx_end(k);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         ptxk__dec_attend(c, a);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         i = ptxk__dec_elements(c, T * d);
         {
             h = ptx_div(k, i, ptx_u32(d));
@@ -11353,7 +11423,7 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, a->g, ptx_u32(f->group), h);
             head = ptx_mad(k, head, ptx_u32(d), e);
-            ptxk__dec_attended(c, a, head, y);
+            ptxk__dec_store_attention(c, a, head, y);
             ptx_else(k);
             at = ptx_ptr_add(k, a->record, h, 4 * d);
             at = ptx_ptr_add(k, at, e, 4);
@@ -11372,19 +11442,19 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             ptx_end(k);
         }
         ptx_end(k);
-        ptxk__dec_meet(c); /* q and the parts may be written again */
+        ptxk__dec_worker_barrier(c); /* q and the parts may be overwritten */
     }
     ptx_end(k);
 }
 
-/* The last part of a head to arrive joins all; then the head is there. */
-static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
+/* The last part of a head to arrive joins all parts and announces the head. */
+static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim;
-    ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, meet;
+    ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, exchange;
     ptx_var was;
-    meet = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
+    exchange = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
     q = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     last = ptx_sub(k, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_GT, a->splits, ptx_u32(1));
@@ -11397,10 +11467,10 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
         at = ptx_mad(k, a->sequence, ptx_u32(f->d.kv_heads), a->g);
         at = ptx_ptr_add(k, c->workspace, at, 4);
         x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(at, f->arrive_att), PTX_ACQ_REL | PTX_GPU), last);
-        ptx_st(k, PTX_U32, ptx_at(meet, 0), x);
+        ptx_st(k, PTX_U32, ptx_at(exchange, 0), x);
         ptx_end(k);
-        ptxk__dec_meet(c);
-        x = ptx_ld(k, PTX_U32, ptx_at(meet, 0));
+        ptxk__dec_worker_barrier(c);
+        x = ptx_ld(k, PTX_U32, ptx_at(exchange, 0));
         x = ptx_uniform(k, x);
         ptx_set(k, was, x);
         i = ptx_setp(k, PTX_EQ, x, last);
@@ -11419,9 +11489,9 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
         e = ptx_mad(k, a->g, ptx_u32(f->group * d), i);
-        ptxk__dec_attended(c, a, e, x);
+        ptxk__dec_store_attention(c, a, e, x);
         ptx_end(k);
-        ptxk__dec_meet(c);
+        ptxk__dec_worker_barrier(c);
         ptx_end(k);
     }
     ptx_end(k);
@@ -11433,7 +11503,7 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
     ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(flag, f->flags_att), PTX_RELEASE | PTX_GPU), ptx_u32(1));
 }
 
-static void ptxk__dec_attention(ptxk__deck *c) {
+static void ptxk__dec_attention(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
@@ -11500,9 +11570,9 @@ static void ptxk__dec_attention(ptxk__deck *c) {
         x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.g);
         y = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
         y = ptx_mul_wide(k, x, y);
-        a.k_base = ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_cache));
+        a.k_base = ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_cache));
         a.k_base = ptx_ptr_add(k, ptx_ptr(a.k_base, PTX_GLOBAL), y, d * bytes);
-        a.v_base = ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, v_cache));
+        a.v_base = ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, v_cache));
         a.v_base = ptx_ptr_add(k, ptx_ptr(a.v_base, PTX_GLOBAL), y, d * bytes);
         x = ptx_mad(k, x, ptx_u32(PTXK__DEC_SPLITS), a.split);
         a.record = ptxk__dec_at(c, f->att_parts);
@@ -11511,8 +11581,8 @@ static void ptxk__dec_attention(ptxk__deck *c) {
         a.qkv = ptx_ptr_add(k, a.qkv, a.sequence, 4 * f->qkv_rows);
         a.out = ptxk__dec_at(c, f->att);
         a.out = ptx_ptr_add(k, a.out, a.sequence, 4 * f->q_rows);
-        ptxk__dec_part(c, &a);
-        ptxk__dec_arrive(c, &a);
+        ptxk__dec_attention_part(c, &a);
+        ptxk__dec_join_parts(c, &a);
         ptx_end(k);
     }
     ptx_end(k);
@@ -11520,12 +11590,12 @@ static void ptxk__dec_attention(ptxk__deck *c) {
 
 /* -- decoder: the leader -- */
 
-/* The token of each sequence's logits, into shared memory at info + 160. */
-static void ptxk__dec_choose(ptxk__deck *c) {
+/* Chooses the token from each sequence's logits, into shared memory at info + 160. */
+static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__logits l;
-    ptxk__wish w;
+    ptxk__sampling w;
     ptx_val b, at, x, p, there;
     ptx_var token;
     l.type = PTX_F32;
@@ -11533,7 +11603,7 @@ static void ptxk__dec_choose(ptxk__deck *c) {
     l.barrier = 1;
     l.tid = c->tid;
     l.n = ptx_mov(k, ptx_u32(f->d.vocab));
-    l.meet = c->shared;
+    l.counters = c->shared;
     w.temperature = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, temperature)));
     w.top_p = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, top_p)));
     w.top_k = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, top_k));
@@ -11567,12 +11637,12 @@ static void ptxk__dec_choose(ptxk__deck *c) {
     ptx_end(k);
 }
 
-static void ptxk__dec_word(ptxk__deck *c, uint32_t word, ptx_val x) {
+static void ptxk__dec_word(ptxk__dec_state *c, uint32_t word, ptx_val x) {
     ptx_st(c->k, PTX_U32, ptx_at(c->workspace, word), x);
 }
 
 /* Whether a token is one of the end tokens. */
-static ptx_val ptxk__dec_ends(ptxk__deck *c, ptx_val token) {
+static ptx_val ptxk__dec_is_end_token(ptxk__dec_state *c, ptx_val token) {
     ptx_kernel *k = c->k;
     ptx_val count = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, end_count)), any = token, p, q;
     uint32_t i;
@@ -11586,15 +11656,16 @@ static ptx_val ptxk__dec_ends(ptxk__deck *c, ptx_val token) {
     return any;
 }
 
-/* At the start, by all threads: what of the prompts does not fit is noted, that of the first sequence. */
-static void ptxk__dec_fit(ptxk__deck *c) {
+/* Checks the prompts at the start, with all threads, and records what does not fit: the first cause of the
+   first sequence. */
+static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val stride, most, length, position, prompt, at, i, p, x;
     ptx_var key = ptx_var_new(k, ptx_u32(0));
     uint32_t b;
     stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
     most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
-    for (b = c->f->d.batch; b--;) { /* and the first reason of the first sequence is kept */
+    for (b = c->f->d.batch; b--;) { /* keeps the first cause of the first sequence */
         uint32_t none = 65536 - 256 * b;
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
         length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
@@ -11627,24 +11698,25 @@ static void ptxk__dec_fit(ptxk__deck *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* What the leader's first thread decides from; `first`: at the start, where nothing was fed. */
+/* The inputs of the leader's decision, in its first thread. `first`: at the start, when nothing has been
+   fed. */
 typedef struct ptxk__decision {
     int first;
     ptx_val state, prompt, stride, n, most, round, active;
-    ptx_val fed; /* of the prompts, what is fed next */
+    ptx_val fed; /* position of the prompts that is fed next */
     ptx_var still, need, over;
 } ptxk__decision;
 
-/* A sequence: what it has, and what may be fed to it next. */
+/* The state of a sequence, and what may be fed to it next. */
 typedef struct ptxk__sequence {
     uint32_t b;
     ptx_val bit, prompt_length, length, written, token;
-    ptx_val forced; /* the token is the prompt's */
-    ptx_var next, count; /* the token, and tokens written, as they come to be */
+    ptx_val forced;      /* the token is from the prompt */
+    ptx_var next, count; /* the next token; tokens written */
 } ptxk__sequence;
 
-/* The token that was chosen goes to the host; its count says that it is there. */
-static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const ptxk__sequence *s,
+/* Writes the chosen token for the host; the count, released after it, says that it is there. */
+static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, const ptxk__sequence *s,
                                   ptx_val token) {
     ptx_kernel *k = c->k;
     ptx_val tokens, x, y;
@@ -11663,8 +11735,8 @@ static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const 
            x);
 }
 
-/* How far a sequence is, and the next token: the prompt's, or what was chosen. */
-static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+/* Determines how far a sequence is, and its next token: from the prompt, or the chosen one. */
+static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val at, x, token;
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
@@ -11707,15 +11779,15 @@ static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__s
            s->length);
 }
 
-/* Whether a sequence goes on: fewer than n were written, the last was no end token, something is fed, and
-   there is room for it. */
-static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+/* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
+   to feed, and room for it. */
+static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
     x = ptx_get(k, s->count);
     p = ptx_setp(k, PTX_LT, x, d->n);
     s->token = ptx_get(k, s->next);
-    y = ptxk__dec_ends(c, s->token);
+    y = ptxk__dec_is_end_token(c, s->token);
     y = ptx_not(k, y);
     y = ptx_or(k, y, s->forced);
     p = ptx_and(k, p, y);
@@ -11732,19 +11804,19 @@ static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__s
     return ptx_and(k, p, q);
 }
 
-/* A sequence's words of what is decided. */
-static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t b) {
+/* Writes a sequence's words of the decision. */
+static void ptxk__dec_write_sequence(ptxk__dec_state *c, const ptxk__decision *d, uint32_t b) {
     ptx_kernel *k = c->k;
     ptxk__sequence s;
     ptx_val x, y, p, q;
     s.b = b;
     ptxk__dec_next_token(c, d, &s);
-    p = ptxk__dec_goes_on(c, d, &s);
+    p = ptxk__dec_sequence_continues(c, d, &s);
     x = ptx_get(k, d->still);
     y = ptx_or(k, x, ptx_u32(1u << b));
     x = ptx_selp(k, y, x, p);
     ptx_set(k, d->still, x);
-    y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
+    y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are needed from the last prompt token on */
     q = ptx_setp(k, PTX_GE, y, s.prompt_length);
     q = ptx_and(k, q, p);
     ptx_guard(k, q);
@@ -11757,9 +11829,9 @@ static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t 
     ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
 }
 
-/* Whether it is over: by the stop flag, because nobody goes on, or because a prompt does not fit, which comes
-   before all else. Returns the words of who goes on. */
-static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
+/* Sets d->over to the final status: by the stop flag, because no sequence continues, or because a prompt does
+   not fit, which takes precedence. Returns the set of the sequences that continue. */
+static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *d) {
     ptx_kernel *k = c->k;
     ptx_val at, x, y, p;
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, stop));
@@ -11788,9 +11860,9 @@ static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
     return x;
 }
 
-/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. GO is
-   written behind everything else; the state's status last. */
-static void ptxk__dec_decide(ptxk__deck *c, int first) {
+/* One thread decides, from the chosen tokens, which sequences continue, what is fed next, and whether the run
+   is over. Writes GO after everything else, and the state's status last. */
+static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
     ptx_kernel *k = c->k;
     ptxk__decision d;
     ptx_val x, p, go;
@@ -11807,8 +11879,8 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     d.still = ptx_var_new(k, ptx_u32(0));
     d.need = ptx_var_new(k, ptx_u32(0));
     d.over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
-    for (b = 0; b < c->f->d.batch; b++) ptxk__dec_sequence(c, &d, b);
-    x = ptxk__dec_is_over(c, &d);
+    for (b = 0; b < c->f->d.batch; b++) ptxk__dec_write_sequence(c, &d, b);
+    x = ptxk__dec_final_status(c, &d);
     ptxk__dec_word(c, PTXK__ACTIVE, x);
     x = ptx_get(k, d.need);
     ptxk__dec_word(c, PTXK__NEED, x);
@@ -11821,10 +11893,9 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
-/* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses.
-   wanted:
-   rounds with logits, this one included. */
-static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
+/* Block 0, after a token: waits for the logits or, where none are needed, for the last layer; chooses;
+   decides. wanted: rounds with logits, including this one. */
+static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__wait w;
@@ -11843,7 +11914,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
         w.first[0] = ptx_mov(k, ptx_u32(PTXK__DONE / 4));
         w.count[0] = ptx_mov(k, ptx_u32(1));
         ptxk__dec_wait(c, &w);
-        ptxk__dec_choose(c);
+        ptxk__dec_choose_tokens(c);
     }
     ptx_else(k);
     {
@@ -11857,7 +11928,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
     ptx_end(k);
     x = ptx_get(k, c->round);
     x = ptx_add(k, x, ptx_u32(1));
-    w.target = ptx_mul(k, x, c->blocks); /* nobody still reads what was decided before */
+    w.target = ptx_mul(k, x, c->blocks); /* all blocks have read the previous decision */
     w.flags = c->workspace;
     w.first[0] = ptx_mov(k, ptx_u32(PTXK__SEEN / 4));
     w.count[0] = ptx_mov(k, ptx_u32(1));
@@ -11870,7 +11941,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
 
 /* -- decoder: the two entries -- */
 
-static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
+static void ptxk__dec_begin(ptxk__dec_state *c, const ptxk__dec *f, ptx_kernel *k) {
     c->f = f;
     c->k = k;
     c->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_decoder_args), 8);
@@ -11884,7 +11955,7 @@ static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
 
 static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
-    ptxk__deck c;
+    ptxk__dec_state c;
     ptx_val i, at, p;
     uint32_t word;
     ptx_launch_bounds(k, PTXK__DEC_WORKERS, 1);
@@ -11894,7 +11965,7 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_st(k, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
-    ptxk__dec_fit(&c);
+    ptxk__dec_check_prompts(&c);
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
     ptx_if(k, p);
@@ -11906,11 +11977,11 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_ret(k);
 }
 
-/* How many slices each product is cut into: what makes the busiest block's work the least, in sixteenths of
-   32 rows of 1024 weights. Weights are there when they are needed; x and the sums of slices are waited for,
-   by all blocks at once: a byte of them counts as seven. Warp `kind` decides for its kind, a lane tries each
-   number; the numbers go to shared memory. */
-static void ptxk__dec_slices(ptxk__deck *c) {
+/* Chooses the number of slices of each product: minimises the busiest block's work, in sixteenths of 32 rows
+   of 1024 weights. Weights have arrived when they are needed, but all blocks wait at once for x and for the
+   sums of slices, so a byte of these counts as seven. Warp `kind` decides for its kind, each lane tries one
+   number; the results go to shared memory. */
+static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val p, q, s, per, groups, items, cost, at, x, units, turns;
@@ -11932,7 +12003,7 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         q = ptx_setp(k, PTX_LE, x, ptx_u32(f->room));
         p = ptx_and(k, p, q);
         groups = ptx_div(k, c->blocks, s);
-        turns = ptxk_div_up(k, s, c->blocks); /* slices that a block takes one after the other */
+        turns = ptxk_div_up(k, s, c->blocks); /* slices that a block takes in turn */
         groups = ptx_max(k, groups, ptx_u32(1));
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
@@ -11941,7 +12012,7 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         cost = ptx_mul(k, cost, items);
         x = ptx_mul(k, per, turns);
         x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integers + f->numbers) / 1152), cost); /* x */
-        groups = ptx_mad(k, s, ptx_u32(2), ptx_u32(0xffffffffu)); /* s write, all but the last are read */
+        groups = ptx_mad(k, s, ptx_u32(2), ptx_u32(0xffffffffu)); /* s are written, s - 1 read */
         groups = ptx_mul(k, groups, ptx_u32((uint32_t)((uint64_t)7 * f->tiles[i] * part / 1152)));
         groups = ptx_div(k, groups, c->blocks);
         q = ptx_setp(k, PTX_GT, s, ptx_u32(1));
@@ -11963,12 +12034,12 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
         ptx_end(k);
     }
-    ptxk__dec_meet(c);
+    ptxk__dec_worker_barrier(c);
 }
 
 static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
-    ptxk__deck c;
+    ptxk__dec_state c;
     ptxk__wait w;
     ptx_val p, x, at, j, layers, steps, kind, need;
     ptx_var wanted;
@@ -11987,7 +12058,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
     ptxk__job_new(&c);
     p = ptx_setp(k, PTX_GE, c.warp, ptx_u32(PTXK__DEC_WARPS));
     ptx_if(k, p);
-    ptxk__dec_finish(&c);
+    ptxk__dec_finisher_loop(&c);
     ptx_ret(k);
     ptx_end(k);
     ptxk__dec_slices(&c);
@@ -12010,7 +12081,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
         at = ptx_ptr_add(k, c.shared, c.tid, 4);
         ptx_st(k, PTX_U32, ptx_at(at, f->info_at), x);
         ptx_end(k);
-        ptxk__dec_meet(&c);
+        ptxk__dec_worker_barrier(&c);
         p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
         ptx_guard(k, p);
         ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU),
@@ -12018,7 +12089,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
         x = ptxk__dec_info(&c, PTXK__OVER);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_quit(&c);
+        ptxk__dec_end_workers(&c);
         ptx_end(k);
         ptx_comment(k, "the layers");
         ptxk__dec_embed(&c);
@@ -12035,33 +12106,33 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
             kind = ptx_selp(k, ptx_u32(4), kind, p);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__dec_layer_in(&c);
+            ptxk__dec_load_layer(&c);
             ptx_end(k);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* one of them for sure: nothing is kept from before */
+            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* exactly one applies: nothing is kept from before */
                 if (i + 1 < PTXK__DEC_KINDS) {
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
                 }
-                ptxk__dec_kind(&c, i);
+                ptxk__dec_set_product(&c, i);
                 if (i + 1 < PTXK__DEC_KINDS) ptx_else(k);
             }
             for (i = 0; i + 1 < PTXK__DEC_KINDS; i++) ptx_end(k);
-            ptxk__dec_product(&c);
+            ptxk__dec_run_product(&c);
         }
         ptx_end(k);
         p = ptx_setp(k, PTX_EQ, c.block, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_lead(&c, wanted);
+        ptxk__dec_run_leader(&c, wanted);
         ptx_end(k);
         x = ptx_get(k, c.round);
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, c.round, x);
     }
-    ptx_end(k); /* nobody comes here: a round that is the last ends in ptxk__dec_quit */
+    ptx_end(k); /* not reached: the last round ends in ptxk__dec_end_workers */
 }
 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {

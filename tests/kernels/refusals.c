@@ -916,11 +916,11 @@ static void spans(void) {
         cover(&a, one, &twice), cover(&b, other, &again);
         for (i = 0; i < sizeof one; i++) common |= one[i] & other[i];
         met += common != 0;
-        if (common && !ptxk__span_meet(&a, &b)) missed++;
-        if (!common && alike && !twice && !again && ptxk__span_distinct(&a) && ptxk__span_distinct(&b)
-            && ptxk__span_meet(&a, &b))
+        if (common && !ptxk__spans_overlap(&a, &b)) missed++;
+        if (!common && alike && !twice && !again && ptxk__span_is_distinct(&a) && ptxk__span_is_distinct(&b)
+            && ptxk__spans_overlap(&a, &b))
             imagined++;
-        if (twice && ptxk__span_distinct(&a)) doubled++;
+        if (twice && ptxk__span_is_distinct(&a)) doubled++;
     }
     CHECK(met > 1000);
     CHECK(missed == 0);
