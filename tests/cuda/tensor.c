@@ -122,7 +122,7 @@ static void test_create(ptxcu *cu) {
     EXPECT(cu, ptxcu_tensor_read(cu, bytes, NULL, 96, NULL), PTXCU_E_ARGUMENT, "from is NULL");
     copy = zero_tensor();
     EXPECT(cu, ptxcu_tensor_read(cu, bytes, &copy, 0, NULL), PTXCU_E_ARGUMENT,
-           "from is no tensor: it is zero");
+           "from is a zero tensor");
     /* fields that somebody has changed do not reach beyond the memory */
     copy = t;
     copy.shape[0] = 3;
@@ -205,7 +205,7 @@ static void test_views(ptxcu *cu) {
     EXPECT(cu, ptxcu_tensor_reshape(cu, &w, 2, shape, &v), PTXCU_E_SHAPE, "is not dense");
     shape[1] = 31;
     EXPECT(cu, ptxcu_tensor_reshape(cu, &t, 2, shape, &v), PTXCU_E_SHAPE,
-           "[12, 31] has not as many elements");
+           "[12, 31] does not have as many elements");
     shape[0] = UINT64_MAX;
     EXPECT(cu, ptxcu_tensor_reshape(cu, &t, 2, shape, &v), PTXCU_E_OVERFLOW, "passes 64 bits");
     EXPECT(cu, ptxcu_tensor_narrow(cu, &t, 4, 0, 1, &v), PTXCU_E_ARGUMENT, "dimension 4");
@@ -277,9 +277,9 @@ static void test_wrap(ptxcu *cu) {
     EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE,
            "needs 100 bytes, memory has 96");
     stride[0] = 3;
-    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "share places");
+    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "overlap");
     stride[0] = 0;
-    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "share places");
+    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "overlap");
     stride[0] = UINT64_MAX / 2;
     EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_OVERFLOW, "passes 64 bits");
     stride[0] = 1ull << 61;
@@ -1044,7 +1044,7 @@ static void test_decode_apart(ptxcu *cu) {
     a.desc.cache = &a.cache;
     t = a.desc.lengths;
     a.desc.length = 7;
-    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is there and length is 7");
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is set and length is 7");
     a.desc.lengths = zero_tensor();
     for (i = 0; i < 3; i++) {
         a.desc.length = i == 0 ? 1 : i == 1 ? ROWS : 77;
@@ -1677,7 +1677,7 @@ static void test_contexts(ptxcu *cu, const char *library) {
 
     EXPECT(cu, ptxcu_call_run(cu, &b.call, here), PTXCU_E_WRONG_HANDLE, "was prepared by another handle");
     EXPECT(cu, ptxcu_call_run(cu, &a.call, there), PTXCU_E_WRONG_HANDLE,
-           "the stream is none of this handle's context");
+           "the stream belongs to another context");
     EXPECT(cu, ptxcu_call_finish(cu, &a.call, there), PTXCU_E_WRONG_HANDLE, "none of this handle's context");
     EXPECT(cu, ptxcu_call_start(cu, &a.call, there, r), PTXCU_E_WRONG_HANDLE,
            "none of this handle's context");
@@ -1781,7 +1781,7 @@ static void test_own_operation(ptxcu *cu) {
     EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL, NULL), PTXCU_E_ARGUMENT,
            "call is");
     EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &w, &call), PTXCU_E_ARGUMENT,
-           "workspace is none of the 16 tensors");
+           "workspace is not among the 16 tensors");
     list[7] = &w;
     WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &w, &call));
     WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
