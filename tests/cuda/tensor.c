@@ -1678,15 +1678,15 @@ static void test_contexts(ptxcu *cu, const char *library) {
     EXPECT(cu, ptxcu_call_run(cu, &b.call, here), PTXCU_E_WRONG_HANDLE, "was prepared by another handle");
     EXPECT(cu, ptxcu_call_run(cu, &a.call, there), PTXCU_E_WRONG_HANDLE,
            "the stream belongs to another context");
-    EXPECT(cu, ptxcu_call_finish(cu, &a.call, there), PTXCU_E_WRONG_HANDLE, "none of this handle's context");
+    EXPECT(cu, ptxcu_call_finish(cu, &a.call, there), PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(cu, ptxcu_call_start(cu, &a.call, there, r), PTXCU_E_WRONG_HANDLE,
-           "none of this handle's context");
-    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, there), PTXCU_E_WRONG_HANDLE, "none of this handle's context");
+           "belongs to another context");
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, there), PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(cu, ptxcu_run(cu, a.call.program, &a.call.plan, a.call.args, a.call.plan.args_bytes, there),
-           PTXCU_E_WRONG_HANDLE, "none of this handle's context");
+           PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(cu, ptxcu_tensor_upload(cu, &a.desc.lengths, host, 12, there), PTXCU_E_WRONG_HANDLE,
-           "none of this");
-    EXPECT(cu, ptxcu_tensor_read(cu, host, &a.desc.lengths, 12, there), PTXCU_E_WRONG_HANDLE, "none of this");
+           "belongs to another context");
+    EXPECT(cu, ptxcu_tensor_read(cu, host, &a.desc.lengths, 12, there), PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(other, ptxcu_call_start(other, &b.call, there, r), PTXCU_E_WRONG_HANDLE,
            "the result is of another handle");
     EXPECT(other, ptxcu_result_free(other, r), PTXCU_E_WRONG_HANDLE, "the result is of another handle");
