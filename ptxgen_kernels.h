@@ -1,14 +1,14 @@
 /* ptxgen_kernels.h - v0.1 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
-   WHAT   Generators of kernels that LLM inference needs, and the geometry of their launches: a description
-          goes in, PTX and a plan (entries, grids, workspace, bytes) come out. Nobody computes a grid by hand.
+   WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
+          and a plan (entries, grids, workspace size, bytes of traffic) come out.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
           Everywhere else include it plainly.
 
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
-       ptxk_flash_decode_desc desc = PTX_ZERO;             // what stays 0 is not there, or as usual: see ZERO
+       ptxk_flash_decode_desc desc = PTX_ZERO;             // a field that stays 0: see ZERO
        desc.heads = 32, desc.kv_heads = 8, desc.head_dim = 128, desc.queries = 1;
        desc.kv_type = PTX_F16, desc.q_type = desc.out_type = PTX_F32;
        ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8u : 0u};
@@ -23,233 +23,41 @@
        // ptxgen_cuda.h does all that.
 
    INDEX  (the same tags in the same order in all three headers; search for the tag)
-     [MANUAL]     what each operation computes, and what happens at the edges
+     [MANUAL]     what holds for all operations
      [CONFIG]     macros that you may define before including
      [ERRORS]     how a description or a shape is refused
-     [TYPES]      descriptions, shapes, arguments
-     [TABLE]      the operations and their example descriptions: the registry
-     [INTERFACE]  functions
-     [SUPPORT]    implementation: checks, sizes, the registry
-     [CORE]       implementation: the vocabulary of kernels, and the kernels
+     [TYPES]      formats of weights
+     [TABLE]      the registry of the operations
+     [INTERFACE]  registry, formats, vocabulary; then a room for each operation, such as "==== norm": what it
+                  computes, description, shape, arguments, functions
+     [SUPPORT]    implementation: checks, plans, the vocabulary of kernels
+     [CORE]       implementation: a room for each operation: limits, plan, check, code
      [LICENSE]
 
    [MANUAL]
-   OPERATION  desc -> code (what is baked: head counts, head_dim, type), shape -> plan (what changes from
-          launch to launch), args -> one by-value parameter that all entries of the plan read. Sizes that
-          change every token, such as lengths, are read from device memory, so a captured graph replays with
-          the new ones.
+   OPERATION  An operation `name` has three structs. ptxk_<name>_desc holds what is compiled into the code:
+          head counts, head_dim, types. ptxk_<name>_shape holds what changes the launch: ptxk_<name>_plan()
+          makes a plan from both. ptxk_<name>_args is the one parameter, passed by value, of every entry of
+          the plan; its addresses are device addresses. Sizes that change with every token, such as lengths,
+          are read from device memory, so a captured graph replays with the new ones.
 
-   ZERO   What 0 means in a description is the same for all of them. A type or a format: refused; of a tensor
-          that may be left out (append_type, second, third): there is none. A number of things (heads,
-          head_dim, queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in
-          attention, else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision,
-          pairs, method: the first of their list. eps: 0, as it says.
+   FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. An entry's name contains all that is
+          compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the launches, the
+          workspace size and plan.min_bytes, a lower bound of the memory traffic. ptxk_<name>_check() tests
+          arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
+          memory that is written. It does not read device memory.
 
-   EPS    of the norms, in args, is a number like any other, of NORM, GEMV and DECODER alike: 0 adds nothing,
-          and no default stands in for it (models name theirs, mostly 1e-5 or 1e-6). With 0 a row of zeros
-          stays zeros, and one whose mean square is below f32's normal numbers, 1.2e-38, is not exact.
+   ZERO   A field that is 0 means the same in every description. A type or a format: refused; of an optional
+          tensor (append_type, second, third): the tensor is absent. A count or a size (heads, head_dim,
+          queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention,
+          else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method:
+          the first of their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
-   FLASH_DECODE  out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:], g = h *
-          kv_heads / heads, over the keys i that query t of sequence b sees; s(x) = soft_cap * tanh(x /
-          soft_cap), or x. 1 to 8 queries: the last tokens of the sequence, query t at position p =
-          lengths[b] - queries + t sees keys i <= p; with a window only those with i > p - window.
-          append_type: rows k[b,t], v[b,t] of these tokens become rows p of the caches, converted to their
-          type, as by kv_scatter, and are attended to in the same launch. lse[b,h,t]: the natural logarithm
-          of the sum of e^score. Split-KV: blocks take chunks of a sequence, the last one to finish joins
-          them (T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023),
-          with the online softmax of M. Milakov and N. Gimelshein ("Online normalizer calculation for
-          softmax", 2018). One launch. Short sequences, and those that fill the machine by themselves, have
-          one block for each KV head and no workspace.
-     variants            f16 and bf16 caches from sm_80 on: tensor cores. The heads of a group, times the
-                         queries, are the columns of a product, so K and V are read once for up to 8 of them,
-                         up to 16, 32 where head_dim is small. f32 caches (tf32 has 11 bits: too few), sm_75
-                         and PTXK_FLASH_SCALAR: f32 arithmetic in the ordinary units, K and V once for 8.
-     precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
-                         cache's type (q in f32 on bf16: of three), for twice the products, which memory
-                         hides. A weight is off by 2^-22 of it, with bf16 2^-16; an element of q in f32 on f16
-                         by 2^-22 of it or 2^-51 of the largest of its row, whichever is more, an element of
-                         q in f16 or bf16 on f16 by 2^-38 of the largest at most; all others are exact.
-     lse                 off by no more than the largest error of a score, 2^-24 for each key of a chunk,
-                         2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys; a score is off by
-                         (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24), and by what q is. Beside
-                         double, 100 to 8000 random keys, on the CPU driver: 2e-6 at |lse| to 12, 2e-5 at 200
-     traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
-                         once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
-                         heads fill the machine. Where they do not, chunks are as small as gives each
-                         multiprocessor one, for 16 chunks of 4096 keys, GQA 8, 10 %, in the L2 cache: what
-                         memory is read for is K, V and q, once. From sm_90 on (shape.cluster) blocks then
-                         form clusters, which read q once and join in shared memory: the plan takes the
-                         smallest of 2, 4 and 8 blocks, launch[0].cluster[2], that keeps all within 5 %, for
-                         the 16 chunks 4 and 2.6 %; where none does, that of the least traffic; and none that
-                         gives a multiprocessor over an eighth more keys. A sequence in one cluster has no
-                         workspace. PTXK_FLASH_CLUSTER_... says otherwise
-     V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
-                         that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
-                         infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
-     length 0            zeros, lse -inf; the cache pointers of that sequence are not followed
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf
-     length > max_seq    NaN in that sequence's whole output, its cache is not touched; others are right. So
-                         it is with length > max_pages * page_size
-     no such page        a page past the pool, where a key would be read: NaN in that sequence, for the KV
-                         heads that a block has found it for; nothing is read or appended there
-     length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
-     score past f32      infinite, of the sign that it has
-     score -inf          that key has weight 0; when all are -inf the output is zeros
-     score +inf          the keys with +inf share the weight equally; lse +inf. With a cap it is the cap
-     score NaN           NaN in that head's output
-     weight 0            is multiplied like any other: 0 * inf in V is NaN. With tensor cores so is any
-                         infinite V, and with several queries or a window one of a key that other queries see
-     element offsets are 64-bit throughout: caches past 2^32 elements are addressed right.
-     The first plan.zero_bytes of the workspace are counters that each launch leaves 0; a launch that failed
-     may not have. Two launches that may run at the same time need two workspaces.
+   EPS    The eps of a norm (NORM, GEMV, DECODER) is an argument and has no default: 0 adds nothing. Models
+          state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
+          is below the smallest normal f32, 1.2e-38, loses precision.
 
-   KV_SCATTER  writes the K and V of new tokens into the caches: row (h, position of token t) of the cache of
-          its sequence becomes k[t,h,:], converted to the cache's type. The cache is [kv_heads, max_seq, d]
-          or anything else that two strides describe, or paged: pages of page_size positions, each
-          [kv_heads, page_size, d] or [page_size, kv_heads, d], found through a block table. With
-          PTXK_SCATTER_SINGLE K alone or V alone, as k and k_caches.
-     position >= max_seq, no such page, a page past the pool, a sequence past the batch
-                         nothing is written for that token
-     conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
-     two tokens with one position: either may win.
-
-   FLASH_PREFILL  out[i,h,:] = sum_j softmax_j(scale * q[i,h,:] . k[j,g,:]) v[j,g,:], g = h * kv_heads /
-          heads, for all queries i of each sequence, by tiles, with online softmax (T. Dao,
-          "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023). Query i
-          stands at position p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys
-          j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles
-          that no query of a block sees are not read. Lengths come with the arguments, the same for all, or
-          from device memory.
-     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8; in
-                         f16 those below 2^-29 of the largest by 2^-40 of it) for their product with v. f32:
-                         tf32, which has the range of f32. PTXK_PREFILL_EXACT takes each value as two, off by
-                         2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits, off by 2^-10. Before
-                         sm_80 bf16 and f32 are computed in f32, without tensor cores. FAST rounds values from
-                         3.4020e38 on to infinity; all others keep their range: sums of f32 and bf16 values
-                         as in flash_decode, off by 2^-117 for each key
-     soft cap            x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
-     no key seen, kv_len 0   zeros; lse is -inf
-     score -inf, +inf    as in flash_decode: weight 0; share the weight equally, lse is inf. So are scores
-                         beyond 2^100 before the scale (or less, where the scale passes 2^26). With a cap
-                         they are its ends
-     score NaN           NaN in that query's output and lse; unseen scores do not matter
-     weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
-                         that share a tile with one that is seen, and are not
-     lse                 log sum_j exp(x_j), natural, of each query and head; off by no more than the largest
-                         error of a score, 2^-23 for each of n keys, and 2^-21 (1 + |lse| + the largest |x|).
-                         An error of a score is (d + 2) 2^-23 sum |scale q k|, and for f32 that of precision
-     out in f16          what passes its range becomes infinite
-     cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
-                         than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
-     out may be q itself, with the same strides and type; otherwise nothing may overlap what is written.
-
-   GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r]) for 1 to 8 columns c;
-          with PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. W as it lies in a GGUF file,
-          rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Quantised weights meet an x
-          that is quantised on the way to groups of 32 integers with a common factor; plain ones an x of f32.
-          Three launches: x to integers, once for all rows; blocks that take slices of K for rows handed out
-          strided; and, where K has more than one slice, their sum. Integer products are exact, sums are f32
-          in a fixed order: the same bits in every run. W is read once.
-     several matrices    second and third: up to three over one x in the same launches, each with its own
-                         format (all quantised, or all plain), rows, bias and y: Q, K and V. A residual goes
-                         with one y only, of one matrix or of SwiGLU
-     PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; g and u each with the
-                         norm's factor and its bias
-     k                   a multiple of 256, of 32 (Q4_0, Q8_0), of 8 (plain); of the largest of these
-     precision           PTXK_GEMV_EXACT: 16 bits for each x (two planes of 8), the error of a group is at
-                         most amax / 65278 for each element, so, by Cauchy and Schwarz, sqrt(32) / 65278 =
-                         8.7e-5 of |W| |x| at the very worst (one large x in each group), some 1e-5 typically;
-                         PTXK_GEMV_FAST: 8 bits, amax / 254 for each element. Plain numbers: f32 in both
-     x NaN or infinite   quantised: NaN in every output of that column; so is x * gamma past the range of f32,
-                         and with NORM a sum of squares past it. Plain numbers: as f32 arithmetic has it
-     block factor NaN, inf   NaN or inf in that row only
-     all x 0             0 (+ bias, + residual), with eps 0 too
-     |x| below 2^-100    counts as 0 where the whole group of 32 is that small; plain numbers: no such bound
-     alignment           weights 16 bytes, as GGUF's tensors are; Q4_0, Q8_0 and Q6_K have blocks and rows
-                         that are only 2-byte aligned: they are copied to shared memory in whole chunks of 16
-                         bytes, nothing beside the tensor is read, nothing needs repacking
-     y may be the residual itself; otherwise nothing that is written may overlap anything that is read.
-
-   NORM   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
-          sqrt(mean (x - mean)^2 + eps) + beta, for each row x[t,:]; with PTXK_NORM_RESIDUAL x[t,:] +=
-          residual[t,:] first, which is written, and normalised as written. f32 arithmetic in a fixed order.
-          A row stays in registers to 16384 elements; longer ones are read again. gamma may be absent; beta
-          goes with PTXK_NORM_LAYER and gamma only.
-     sum of squares past f32, x NaN or infinite   NaN in that row
-     all x 0, eps 0                               0 (layer: beta)
-     y may be x or, with a residual, that where the types are equal; nothing else may overlap.
-
-   SOFTMAX  y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
-          types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
-     scale x -inf   0; all of a row -inf: zeros   scale x +inf   share the row equally, with a scale above
-                                                                 0.69 f32's largest number among them
-     x NaN          NaN in that row               x finite       right at any size, with any scale
-
-   ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
-          that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
-          x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
-          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu,
-          gelu by tanh).
-
-   ROPE   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
-          a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
-          u32 position to 1e-6. ptxk_rope_frequencies() makes the table: theta^(-2 i / dims), divided by a
-          linear factor, by a table of factors, or by the rule of Llama 3.1.
-
-   EMBED  y[t,:] = scale * table[ids[t],:]; the table in any format of GEMV's. An id past the table's
-          rows: NaN in that row of y, nothing is read. y overlaps neither table nor ids.
-
-   SAMPLE  one token of each row of logits. Temperature 0, or PTXK_SAMPLE_ARGMAX: the largest logit; of equal
-          ones the lowest token; NaN counts as the smallest. Else tokens are ordered by logit (equal ones by
-          number), token i weighs exp((logit_i - largest) / temperature) in steps of 2^-40; the first top_k
-          stay (0: all), of these the fewest whose weights make top_p of the sum (0 or 1: all; one at least);
-          the token is the first at which the weights from the top pass random * their sum. Sums are integers:
-          the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
-          splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
-     all -inf or NaN      the largest by the rule of temperature 0
-     differences past f32 a logit 3.4028e38 or more below the largest weighs nothing, at any temperature
-
-   DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
-          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
-          own where there are such, rotary positions, k and v into the caches, attention over them or the last
-          `window` of them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final
-          norm, logits, the next token. One block stays on each multiprocessor, with 64 KB of shared memory;
-          tiles of 32 values are handed from block to block by counters in global memory, and weights are sent
-          for before the values that they multiply are waited for. All in a fixed order: the same tokens in
-          every run on as many blocks. Two launches: the first clears the workspace's counters.
-     formats        those of GEMV, each matrix its own; ffn, hidden and heads * head_dim are whole blocks of
-                    what is used on them
-     precision      as in GEMV: quantised weights meet values of 16 bits, with PTXK_GEMV_FAST of 8, in groups
-                    of 32, which who makes 32 values makes of them, times the next norm's weights;
-                    attention's, where head_dim is no multiple of 32, each block that reads them. Plain
-                    weights meet f32
-     NaN, infinity  spread as in GEMV and FLASH_DECODE; a token is chosen in any case
-     prompt         fed first, one token a step, without logits up to its last; its tokens are not written
-     refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
-                    token past vocab: status PTXK_DECODER_REFUSED, for what, and which sequence; nothing is
-                    fed to any of them
-     a sequence ends after n tokens, after one of up to 8 end tokens (which is written), or when its cache is
-                    full: the token in the last row still gives one, and the status says PTXK_DECODER_FULL
-     stop           read after each token; nothing waits for it
-     written, tokens  grow as it runs: with host memory they can be read; written[b] is released after
-                    its token
-     starvation     a wait of more than `watchdog` turns, in any block, ends the launch: status, and which
-                    step of which layer waited for which tile (or, of attention's output, KV head)
-     choice         as SAMPLE does, the row being the sequence, the position that of the token fed last
-     caches         rows before positions[b] are taken as they are; new ones are rounded to kv_type
-     logits         of the choice of each sequence's last token; one that has ended keeps them while others
-                    go on, one without a prompt has none written
-     traffic        beyond weights, biases, norms and caches once: each block reads x for its slice of each
-                    product, 2304 bytes for 1024 values (FAST: 1280; plain weights: 4096), and of a tile that
-                    is cut into s slices, s parts are written and s - 1 read, 128 bytes each (gate and up:
-                    256). A layer of Llama-3-8B in Q4_K on 132 multiprocessors: 1028 times 1024 values of x,
-                    2.37 MB, parts 0.75, flags, squares and the rest 0.75, beside 122.8 MB: 1.031. The least
-                    of x is a record for each block and product; more slices would have less of it (down in
-                    7, not 5: 0.2 MB), but leave the busiest block more tiles
-     overlap        caches, logits, tokens, state and workspace overlap nothing else that is named; the check
-                    sees the layers where it is given a copy of them in host memory
-
-   DOES NOT  choose another device's plan: a plan and a module belong to one target.
+   TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -262,70 +70,216 @@ extern "C" {
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
-   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Nothing of its own. */
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. There are no others. */
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
-   emit functions report through the module: PTX_E_DESC, with a message that names field, value and rule,
-   before a line is emitted. plan functions return PTX_E_DESC, or PTX_E_ARGUMENT for a NULL, and write such a
-   message: */
+   An emit function reports through the module: PTX_E_DESC, before it emits anything. A plan function returns
+   PTX_E_DESC for a wrong field and PTX_E_ARGUMENT for a NULL; a check function returns PTX_E_DESC for a wrong
+   description and PTX_E_ARGUMENT for wrong arguments. The message names the field, its value and the rule.
+   Wherever `why` is a parameter it may be NULL. */
 typedef struct ptxk_message {
-    char text[160]; /* "flash_decode: head_dim is 100, must be a multiple of 8 from 8 to 256"; "" when well */
+    char text[160]; /* "flash_decode: head_dim is 100, must be a multiple of 8 from 8 to 256" */
 } ptxk_message;
 
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
-/* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target; one of the
-   four _CLUSTER_, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
-   choose; pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]. */
+/* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
+   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers. */
+#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+#define PTXK__ENUM(format) PTXK_##format,
+enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
+#undef PTXK__ENUM
+
+/* ---- [TABLE] -------------------------------------------------------------------------------------------
+
+   The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
+#define PTXK_OPERATIONS(X)                                                                                   \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv)                                                   \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
+    X(decoder)
+
+/* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
+
+/* -- registry -- */
+
+PTXGEN_API uint32_t ptxk_operation_count(void);
+/* NULL past the end. */
+PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index);
+/* NULL for an unknown name. */
+PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name);
+
+/* -- formats of weights -- */
+
+/* Bytes of a row of k weights; 0 for an unknown format or a k that is not a whole number of blocks. */
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
+/* "PTXK_Q4_K" ...; "?" for a number that is not a format. */
+PTXGEN_API const char *ptxk_format_name(uint32_t format);
+
+/* -- vocabulary: pieces of kernels, for your own kernels too; an error carries the caller's line -- */
+
+/* Butterfly reduction with op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ only in the bits
+   first, 2 first ... last/2; every lane gets the result. (1, 32): the whole warp; (1, 8): groups of 8
+   neighbours; (8, 32): the 4 lanes with the same number modulo 8. x: 32 bits; all 32 lanes take part. */
+#define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
+PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
+                                     uint32_t last);
+/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32); every thread gets
+   the result. scratch: address of 4 * warps bytes of shared memory. Nothing else may access them between the
+   last barrier before this call and the first barrier after it; the call itself contains one barrier. */
+#define ptxk_block_reduce(k, op, x, warps, scratch)                                                          \
+    ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
+PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
+                                      uint32_t warps, ptx_val scratch);
+/* Loads 16 bytes in one access as four b32. p: a predicate, zeros where it does not hold; NULL: always. */
+#define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
+                             ptx_val words[4]);
+/* Converts the elements of 16 bytes to f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns their number; 0
+   for another type. */
+#define ptxk_widen(k, stored, words, out) ptxk_widen_((k), PTX__AT, (stored), (words), (out))
+PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
+                                ptx_val *out);
+/* Converts n f32 (even; at most 4 for PTX_F32, else 8) to `stored`, rounded to nearest even, packed into
+   32-bit words. */
+#define ptxk_narrow(k, stored, n, x, words) ptxk_narrow_((k), PTX__AT, (stored), (n), (x), (words))
+PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, const ptx_val *x,
+                             ptx_val *words);
+/* Loads n elements (1, 2, 4 or 8; at most 16 bytes) as f32 in one access. The store converts back, rounded to
+   nearest even. */
+#define ptxk_load_f32(k, stored, n, mem, out) ptxk_load_f32_((k), PTX__AT, (stored), (n), (mem), (out))
+#define ptxk_store_f32(k, stored, n, mem, x) ptxk_store_f32_((k), PTX__AT, (stored), (n), (mem), (x))
+PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                               ptx_val *out);
+PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                                const ptx_val *x);
+/* sum + a[0] b[0] + ... + a[n-1] b[n-1], with fma, in this order. */
+#define ptxk_dot(k, n, a, b, sum) ptxk_dot_((k), PTX__AT, (n), (a), (b), (sum))
+PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val sum);
+/* out[i] += a x[i], with fma. */
+#define ptxk_axpy(k, n, a, x, out) ptxk_axpy_((k), PTX__AT, (n), (a), (x), (out))
+PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
+                           ptx_val *out);
+/* 1 / b, or 0 where b is 0. */
+#define ptxk_rcp_or_zero(k, b) ptxk_rcp_or_zero_((k), PTX__AT, (b))
+PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b);
+/* ceil(a / b), u32; a + b - 1 must not wrap. */
+#define ptxk_div_up(k, a, b) ptxk_div_up_((k), PTX__AT, (a), (b))
+PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b);
+
+/* ======== flash_decode ==================================================================================
+
+   Attention of the newest 1 to 8 tokens of each sequence over its cached keys and values:
+
+     out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:]
+     g = h * kv_heads / heads, s(x) = soft_cap * tanh(x / soft_cap), or x without a cap
+
+   Query t of n stands at position p = lengths[b] - n + t and sees the keys i <= p; with a window, only those
+   with i > p - window. With append_type, the rows k[b,t] and v[b,t] of the new tokens become rows p of the
+   caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
+   of the sum of e^score.
+
+   Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
+   F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
+   Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
+   sequences are short, or fill the device by themselves, each KV head has one block, without a workspace.
+
+     variants            Tensor cores: f16 and bf16 caches from sm_80 on. The heads of a group times the
+                         queries are the columns of a product: K and V are read once for up to 8 columns, or
+                         up to 16 or 32 where head_dim is small. Scalar f32 arithmetic: f32 caches (the 11
+                         bits of tf32 are too few), sm_75, PTXK_FLASH_SCALAR; K and V are read once for 8.
+     precision           f32 in both variants. Tensor cores multiply sums of two numbers of the cache's type
+                         for q and the weights (three for f32 q on bf16), which doubles the products; memory
+                         traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
+                         element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
+                         element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
+     lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
+                         chunk, 2^-21 for each chunk, and 2^-22 (|lse| + 2 ln n + 21) for n keys. The error
+                         of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
+                         that of q. Measured against double precision on the CPU driver, 100 to 8000 random
+                         keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
+     traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
+                         once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
+                         heads fill the device. Where they do not, chunks shrink until each multiprocessor
+                         has one; 16 chunks of 4096 keys with GQA 8 cost 10 %, in the L2 cache, while memory
+                         is read for K, V and q, once. From sm_90 on (shape.cluster) blocks form clusters,
+                         which read q once and combine in shared memory. The plan takes the smallest cluster
+                         of 2, 4 and 8 blocks (launch[0].cluster[2]) that stays within 5 % (for the 16 chunks
+                         4, with 2.6 %), or else the one with the least traffic, and none that gives a
+                         multiprocessor over an eighth more keys. PTXK_FLASH_CLUSTER_... overrides the plan. A
+                         sequence in one cluster has no workspace.
+     large V             f16: no sum overflows f32. f32 and bf16: weights are at most 2^-32, so that 2^31 of
+                         the largest values do not overflow. Results are right to 3.4028e38; rounding may
+                         make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
+                         addition.
+     length 0            zeros, lse -inf; that sequence's cache pointers are not read
+     length < queries    the queries before the sequence see nothing: zeros, lse -inf
+     length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
+                         are right. The same holds for length > max_pages * page_size.
+     page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
+                         it; nothing is read or appended there
+     length > max_len    right, up to max_seq: max_len only sets the number of splits
+     score past f32      infinite, with its sign
+     score -inf          weight 0; where all scores are -inf the output is zeros
+     score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
+     score NaN           NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
+                         gives NaN, and with several queries or a window also that of a key that only other
+                         queries see.
+
+   Element offsets are 64-bit: caches may have more than 2^32 elements. The first plan.zero_bytes of the
+   workspace are counters. Each launch leaves them 0; after a failed launch they must be cleared. Launches
+   that may run at the same time need separate workspaces. */
+
+/* Flags. The four _CLUSTER_ values are numbers, not bits. */
 enum {
-    PTXK_FLASH_LSE = 1,
-    PTXK_FLASH_SCALAR = 2,
-    PTXK_FLASH_CLUSTER_1 = 4,
-    PTXK_FLASH_CLUSTER_2 = 8,
+    PTXK_FLASH_LSE = 1,        /* writes lse */
+    PTXK_FLASH_SCALAR = 2,     /* the scalar variant on every target */
+    PTXK_FLASH_CLUSTER_1 = 4,  /* no clusters */
+    PTXK_FLASH_CLUSTER_2 = 8,  /* clusters of so many blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
-    PTXK_FLASH_PAGE_ROWS = 32
+    PTXK_FLASH_PAGE_ROWS = 32  /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
 };
 
-/* What is baked into the code. All fields count for equality, there is no padding: usable as a key. */
+/* What is compiled into the code. There is no padding: the bytes can serve as a key. */
 typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
     uint32_t head_dim;    /* a multiple of 8, 8 ... 256 */
-    uint32_t kv_type;     /* what the caches hold: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t kv_type;     /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;          /* factor of q . k; 0: 1/sqrt(head_dim) */
-    uint32_t q_type;      /* of q: the same choice */
-    uint32_t out_type;    /* of out: the same choice */
+    uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t queries;     /* new tokens of each sequence, 1 ... 8 */
     uint32_t window;      /* keys that a query sees, its own the last; 0: all */
-    float soft_cap;       /* scores s become cap * tanh(s / cap); 0: not */
-    uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
-    uint32_t append_type; /* of k and v, which are appended to the caches on the way; 0: there are none */
+    float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
+    uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
+    uint32_t append_type; /* of the new rows k and v; 0: none are appended */
     uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... | _PAGE_ROWS */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
 typedef struct ptxk_flash_decode_shape {
-    uint32_t batch;    /* sequences, at most 65535; 0: nothing to do, a plan without launches */
-    uint32_t max_len;  /* the longest length to plan for: steers the number of splits; 0: max_seq, the most */
-    uint32_t max_seq;  /* positions that a cache holds, at most 2^31 - 1 */
+    uint32_t batch;    /* sequences, at most 65535 */
+    uint32_t max_len;  /* longest length to plan for, sets the number of splits; 0: max_seq */
+    uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
 } ptxk_flash_decode_shape;
 
-/* The one argument, by value. Device addresses. Caches, strides and pages are described as for kv_scatter.
-   lengths count the new tokens: with n queries they are those at lengths - n ... lengths - 1. */
+/* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
 typedef struct ptxk_flash_decode_args {
     uint64_t q;           /* q_type [batch, queries, heads, head_dim], 16-byte aligned */
-    uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type; paged: the */
-    uint64_t v_caches;    /* pools themselves, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
+    uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type. Paged: the */
+    uint64_t v_caches;    /* pool itself, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
                           /* PTXK_FLASH_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
-    uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: all are `length` */
+    uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: every sequence has `length` */
     uint64_t out;         /* out_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
     uint64_t k, v;        /* to append: append_type [batch, queries, kv_heads, head_dim], 16-byte aligned */
-    uint64_t block_table; /* paged: u32 [batch, max_pages], page of the pool */
+    uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pool */
     uint64_t lse;         /* f32 [batch, heads, queries]; ignored without PTXK_FLASH_LSE */
     uint64_t head_stride; /* elements from head to head, a multiple of 16 bytes ... */
     uint64_t row_stride;  /* ... and from position to position, at most 2^26; both 0: max_seq * d and d */
@@ -334,35 +288,68 @@ typedef struct ptxk_flash_decode_args {
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
 } ptxk_flash_decode_args;
 
-/* Flags of a scatter: pages are [page_size, kv_heads, head_dim], not [kv_heads, page_size, head_dim]; only
-   one of K and V is written, which k and k_caches are then. */
-enum { PTXK_SCATTER_PAGE_ROWS = 1, PTXK_SCATTER_SINGLE = 2 };
+/* Appends the entry. desc: a ptxk_flash_decode_desc. */
+#define ptxk_flash_decode_emit(m, desc) ptxk_flash_decode_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: the traffic when every sequence is max_len long. */
+PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
+                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
+                                           ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors of 16 bytes and keep rows apart. */
+PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
+                                            const ptxk_flash_decode_args *args, ptxk_message *why);
+/* Lower bound of the traffic for lengths[batch] in host memory: K, V, q and out once. 0 for a bad desc. */
+PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
+                                            uint32_t batch);
+/* Keys of a chunk of a sequence of that length, as the kernel computes it. splits: plan.launch[0].grid[2]. 0
+   for a bad desc or splits 0. */
+PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
+                                            uint32_t splits);
 
-/* What is baked into the code of a scatter. */
+/* ======== kv_scatter ====================================================================================
+
+   Writes K and V of new tokens into the caches: row (h, position of token t) of the cache of t's sequence
+   becomes k[t,h,:], converted to the cache's type. A cache is [kv_heads, max_seq, d], or any layout with a
+   head stride and a row stride, or paged: pages of page_size positions, each [kv_heads, page_size, d] or
+   [page_size, kv_heads, d], found through a block table.
+
+     position >= max_seq, page past the block table or the pool, sequence >= batch
+                         nothing is written for that token
+     conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
+     two tokens with the same sequence and position
+                         either may win */
+
+/* Flags. */
+enum {
+    PTXK_SCATTER_PAGE_ROWS = 1, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+    PTXK_SCATTER_SINGLE = 2     /* writes K or V only, given as k and k_caches */
+};
+
+/* What is compiled into the code. */
 typedef struct ptxk_kv_scatter_desc {
-    uint32_t kv_heads;    /* at least 1 */
-    uint32_t head_dim;    /* at least 1: any */
+    uint32_t kv_heads;    /* 1 ... 65536 */
+    uint32_t head_dim;    /* 1 ... 65536 */
     uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t cache_type;  /* of the caches: the same choice */
-    uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
+    uint32_t cache_type;  /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;       /* PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE */
 } ptxk_kv_scatter_desc;
 
 typedef struct ptxk_kv_scatter_shape {
-    uint32_t tokens; /* 0: nothing to do, a plan without launches */
+    uint32_t tokens;
 } ptxk_kv_scatter_shape;
 
-/* The one argument, by value. Device addresses, 16-byte aligned but for the u32 and u64 arrays. Token t
-   belongs to sequence sequences[t] (or, where that is 0, t * sequence_step) and gets position positions[t]
-   (or position + t * position_step): one token for each of a batch has steps 1 and 0, a prompt 0 and 1. */
+/* Addresses are 16-byte aligned, those of u32 and u64 arrays to their element. Token t belongs to sequence
+   sequences[t], or t * sequence_step where that array is absent, and has position positions[t], or position +
+   t * position_step. Steps 1 and 0: one token for each sequence of a batch; 0 and 1: a prompt. */
 typedef struct ptxk_kv_scatter_args {
     uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim]; v is ignored with _SINGLE */
-    uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches; paged: the pools themselves,
+    uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches. Paged: the pool itself,
                                     cache_type [pool_pages, kv_heads, page_size, head_dim] or, with
                                     _PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
     uint64_t sequences;          /* u32 [tokens], or 0 */
     uint64_t positions;          /* u32 [tokens], or 0 */
-    uint64_t block_table;        /* paged: u32 [batch, max_pages], page of the pool; else 0 */
+    uint64_t block_table;        /* paged: u32 [batch, max_pages], page numbers in the pool; else 0 */
     uint64_t head_stride;        /* elements from head to head, a multiple of 16 bytes or of head_dim ... */
     uint64_t row_stride;         /* ... and from position to position; heads first: max_seq * d, d */
     uint32_t sequence_step, position, position_step;
@@ -370,42 +357,90 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
 } ptxk_kv_scatter_args;
 
-/* Flags and precision of a prefill. */
+/* Appends the entry. desc: a ptxk_kv_scatter_desc. */
+#define ptxk_kv_scatter_emit(m, desc) ptxk_kv_scatter_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: every element of k and v read and written once. */
+PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
+                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
+                                         ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors and keep rows apart; positions and offsets
+   must not wrap. */
+PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
+                                          ptxk_message *why);
+
+/* ======== flash_prefill =================================================================================
+
+   Attention of all queries i of each sequence:
+
+     out[i,h,:] = sum_j softmax_j(scale * q[i,h,:] . k[j,g,:]) v[j,g,:],  g = h * kv_heads / heads
+
+   Queries are aligned with the end of the keys: query i has position p = i + kv_len - q_len and sees the keys
+   j < kv_len; with PTXK_PREFILL_CAUSAL only j <= p; with a window w only |p - j| < w. Computed in tiles with
+   online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
+   Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
+   all sequences, or cumulative lengths in device memory.
+
+     precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
+                         f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
+                         inputs run on tf32, which has f32's range: as the sum of two tf32 numbers with
+                         PTXK_PREFILL_EXACT (error 2^-18 of each product), as one with PTXK_PREFILL_FAST
+                         (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
+                         rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
+                         keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
+     soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
+     no key seen, kv_len 0   zeros; lse is -inf
+     score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
+                         2^100 before the scale (less where the scale passes 2^26) counts as infinite. With a
+                         cap both are the cap's ends.
+     score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
+                         matter
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 63 unseen keys
+                         that share a tile with a seen one.
+     lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
+                         error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
+                         The error of a score is (d + 2) 2^-23 sum |scale q k|; f32: plus that of precision.
+     out in f16          a value past f16's range becomes infinite
+     cumulative lengths  A sequence with more than q_len queries: nothing is written for it. More than kv_len
+                         keys, or fewer than 0: NaN in its output; k and v are not accessed.
+
+   out may be q itself with the same strides and type. No other memory may overlap what is written. */
+
+/* Flags, and precision. */
 enum { PTXK_PREFILL_CAUSAL = 1, PTXK_PREFILL_LSE = 2 };
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
-/* What is baked into the code of a prefill: no length is. */
+/* What is compiled into the code. */
 typedef struct ptxk_flash_prefill_desc {
     uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;  /* at least 1 */
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t out_type;  /* of out: the same choice */
+    uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE */
-    uint32_t window;    /* keys farther than that are not seen, at most 2^30; 0: all are */
-    uint32_t precision; /* of f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
+    uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
+    uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
-    float soft_cap;     /* scores x become soft_cap tanh(x / soft_cap); 0: they do not */
+    float soft_cap;     /* a score x becomes soft_cap tanh(x / soft_cap); 0: no cap */
 } ptxk_flash_prefill_desc;
 
 typedef struct ptxk_flash_prefill_shape {
-    uint32_t batch;    /* sequences; 0: nothing to do, a plan without launches */
-    uint32_t q_len;    /* queries of each sequence; with cumulative lengths no sequence has more; to 2^30 */
-    uint32_t kv_len;   /* keys, likewise; to 2^30 */
-    uint32_t q_total;  /* queries of all sequences, where the lengths are cumulative; 0: batch * q_len */
-    uint32_t kv_total; /* keys, likewise */
+    uint32_t batch;    /* sequences */
+    uint32_t q_len;    /* queries of each sequence (cumulative lengths: of the longest); at most 2^30 */
+    uint32_t kv_len;   /* keys, likewise */
+    uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
+    uint32_t kv_total; /* keys of all sequences, likewise */
 } ptxk_flash_prefill_shape;
 
-/* The one argument, by value. Device addresses, 16-byte aligned but for cu_q, cu_kv and lse (4). Element e of
-   head h of row i of sequence b is at b * batch_stride + i * row_stride + h * head_stride + e; with
-   cumulative lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides in elements, whole vectors
-   of 16 bytes: [batch, seq, heads, d] and [batch, heads, seq, d] and what is packed with q, k and v in one
-   row, alike. K and V have strides that may be 0 (the same for all). */
+/* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
+   sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
+   lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16 bytes. They describe [batch,
+   seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row. Strides of K and V may be 0. */
 typedef struct ptxk_flash_prefill_args {
     uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
-    uint64_t cu_q, cu_kv;   /* u32 [batch + 1]: where each sequence begins, and the end; 0: all have q_len,
-                               kv_len rows, batch_stride apart */
+    uint64_t cu_q, cu_kv;   /* u32 [batch + 1], cumulative lengths: first row of each sequence, and the end;
+                               0: every sequence has q_len, kv_len rows, batch_stride apart */
     uint64_t q_batch_stride, q_row_stride, q_head_stride;
     uint64_t k_batch_stride, k_row_stride, k_head_stride;
     uint64_t v_batch_stride, v_row_stride, v_head_stride;
@@ -415,15 +450,58 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
 } ptxk_flash_prefill_args;
 
-/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. X(format): PTXK_<format>, from 1 on;
-   no ptx_type has such a number. */
-#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
-#define PTXK__ENUM(format) PTXK_##format,
-enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
-#undef PTXK__ENUM
-/* Which elements of a head a rotary position turns together: 2 i and 2 i + 1, or i and i + dims / 2. */
-enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
-/* Precision of x in a GEMV; flags of a GEMV. */
+/* Appends the entry. desc: a ptxk_flash_prefill_desc. */
+#define ptxk_flash_prefill_emit(m, desc) ptxk_flash_prefill_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: q, k, v and out once. */
+PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
+                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
+                                            ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors, not too large, and keep rows of out apart.
+   Cumulative lengths lie in device memory and are not tested. */
+PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
+                                             const ptxk_flash_prefill_args *args, ptxk_message *why);
+/* Fills in the strides of packed tensors: [batch, len, heads, d], or, with cumulative lengths, [total, heads,
+   d]; lse [batch, heads, q_len], or [heads, q_total]. */
+PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
+                                        const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
+
+/* ======== gemv ==========================================================================================
+
+   A matrix times 1 to 8 column vectors:
+
+     y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
+     rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
+
+   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. For
+   quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
+   multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
+   second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
+   Integer products are exact and f32 sums have a fixed order: the same bits in every run. W is read once.
+
+     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
+                         and V. Each has its format (all quantised, or all plain), rows, bias and y. A
+                         residual needs a single y: one matrix, or SwiGLU.
+     PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
+                         biases apply to g and u
+     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
+                         several matrices, of the largest unit.
+     precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
+                         element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
+                         |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
+                         254 for each element. Plain weights: f32 in both.
+     x NaN or infinite   quantised: NaN in every output of that column. The same holds where x * gamma, or
+                         with NORM the sum of squares, overflows f32. Plain weights: f32 arithmetic.
+     block factor NaN, inf   NaN or inf in that row only
+     all x 0             0 (+ bias, + residual), with eps 0 too
+     |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
+     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of Q4_0, Q8_0 and Q6_K are only
+                         2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
+                         outside the tensor is read, nothing needs repacking.
+
+   y may be the residual itself. No other memory that is read may overlap what is written. */
+
+/* Precision of x for quantised weights; flags. */
 enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
 enum {
     PTXK_GEMV_NORM = 1,
@@ -433,31 +511,32 @@ enum {
     PTXK_GEMV_SWIGLU = 16
 };
 
-/* What is baked into the code of a GEMV. The sizes are not: one kernel serves all layers. */
+/* What is compiled into the code. n and k are not: one kernel serves all layers. */
 typedef struct ptxk_gemv_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t columns;     /* 1 ... 8 */
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
     uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU of the up matrix; 0: there is none */
-    uint32_t third;       /* of a third, 0: none */
+    uint32_t second;      /* format of a second matrix, with SwiGLU of up; 0: there is none */
+    uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemv_desc;
 
 typedef struct ptxk_gemv_shape {
-    uint32_t n;         /* rows of W, at most 2^31 - 1; 0: nothing to do, a plan without launches */
-    uint32_t k;         /* columns of W, whole blocks (plain numbers: a multiple of 8), at most 2^26 */
+    uint32_t n;         /* rows of W, at most 2^31 - 1 */
+    uint32_t k;         /* columns of W, whole blocks (plain weights: a multiple of 8), at most 2^26 */
     uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
-    uint32_t second_n;  /* rows of the second matrix, at least 1; SwiGLU: n, this is ignored */
-    uint32_t third_n;
+    uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with SwiGLU, where it is n */
+    uint32_t third_n;   /* rows of the third matrix, at least 1 */
 } ptxk_gemv_shape;
 
-typedef struct ptxk_gemv_more { /* of a further matrix */
+/* The second or third matrix: as the fields of the same names below. */
+typedef struct ptxk_gemv_more {
     uint64_t weights, bias, y;
     uint32_t n, reserved;
 } ptxk_gemv_more;
 
-/* The one argument, by value. Device addresses, 16-byte aligned. */
+/* Addresses are 16-byte aligned. */
 typedef struct ptxk_gemv_args {
     uint64_t weights;   /* rows [n] of ptxk_row_bytes(format, k) bytes, one after the other */
     uint64_t x;         /* f32 [columns, k] */
@@ -466,58 +545,123 @@ typedef struct ptxk_gemv_args {
     uint64_t y;         /* output_type [columns, n] */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned */
     uint32_t n, k;      /* as in the shape */
-    float eps;          /* of the norm: 0 or more, finite; 0: nothing is added */
+    float eps;          /* of the norm: 0 or more, finite */
     uint32_t reserved;  /* 0 */
     uint64_t bias;      /* f32 [n]; ignored without PTXK_GEMV_BIAS */
-    ptxk_gemv_more more[2]; /* of the second and third matrix; SwiGLU: y is not used */
+    ptxk_gemv_more more[2]; /* second and third matrix; with SwiGLU y is ignored */
 } ptxk_gemv_args;
 
-/* Rows of any length, one after the other. What is baked into the code of a norm. */
+/* Appends the three entries (x, rows, sum). desc: a ptxk_gemv_desc. */
+#define ptxk_gemv_emit(m, desc) ptxk_gemv_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launches. min_bytes: weights, x, gamma, biases, residual and y once. */
+PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
+                                    ptxk_message *why);
+
+/* ======== norm ==========================================================================================
+
+   RMSNorm or, with PTXK_NORM_LAYER, LayerNorm of each row x[t,:]:
+
+     y[t,:] = gamma * x / sqrt(mean x^2 + eps)
+     y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
+
+   PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
+   normalised as written. f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
+   ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
+
+     sum of squares past f32, x NaN or infinite   NaN in that row
+     all x 0, eps 0                               0 (LayerNorm: beta)
+
+   y may be x, or with a residual the residual, where the types are equal. Nothing else may overlap. */
+
+/* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
 enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
 typedef struct ptxk_norm_desc {
     uint32_t n;           /* elements of a row, 1 ... 2^24 */
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t y_type;      /* the same choice */
-    uint32_t weight_type; /* of gamma and beta: the same choice */
+    uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
 } ptxk_norm_desc;
 
 typedef struct ptxk_norm_shape {
-    uint32_t rows; /* at most 2^31 - 1; 0: nothing to do, a plan without launches. So it is below */
+    uint32_t rows; /* at most 2^31 - 1 */
 } ptxk_norm_shape;
 
-/* The one argument, by value. Device addresses, 16-byte aligned. */
+/* Addresses are 16-byte aligned; rows lie one after the other. */
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
-    uint64_t residual;    /* x_type [rows, n]; ignored without */
+    uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
     uint64_t y;           /* y_type [rows, n] */
-    uint64_t gamma, beta; /* weight_type [n]; ignored with _PLAIN, without _BETA */
+    uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
-    float eps;            /* 0 or more, finite; 0: nothing is added */
+    float eps;            /* 0 or more, finite */
 } ptxk_norm_args;
 
+/* Appends the entry. desc: a ptxk_norm_desc. */
+#define ptxk_norm_emit(m, desc) ptxk_norm_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, residual, gamma, beta and y once. */
+PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
+                                  ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
+                                    ptxk_message *why);
+
+/* ======== softmax =======================================================================================
+
+   y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]) for rows of any length. Long rows use the online
+   softmax of Milakov and Gimelshein (see flash_decode). y may be x where the types are equal.
+
+     x finite       right at any size, with any scale
+     scale x -inf   0; a row with nothing else: zeros
+     scale x +inf   these elements share the weight equally. With a scale above 0.69, so do elements of f32's
+                    largest number.
+     x NaN          NaN in that row */
 typedef struct ptxk_softmax_desc {
     uint32_t n;              /* elements of a row, 1 ... 2^24 */
     uint32_t x_type, y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
-    float scale;             /* of x; 0: 1 */
+    float scale;             /* factor of x; 0: 1 */
 } ptxk_softmax_desc;
 
 typedef struct ptxk_softmax_shape {
-    uint32_t rows;
+    uint32_t rows; /* at most 2^31 - 1 */
 } ptxk_softmax_shape;
 
 typedef struct ptxk_softmax_args {
-    uint64_t x, y; /* [rows, n], 16-byte aligned */
-    uint32_t rows;
+    uint64_t x, y;     /* x_type, y_type [rows, n], 16-byte aligned */
+    uint32_t rows;     /* as in the shape */
     uint32_t reserved; /* 0 */
 } ptxk_softmax_args;
 
+/* Appends the entry. desc: a ptxk_softmax_desc. */
+#define ptxk_softmax_emit(m, desc) ptxk_softmax_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x and y once. */
+PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
+                                       ptxk_message *why);
+
+/* ======== activation ====================================================================================
+
+   y = silu(x) or gelu(x); gated: y = silu(x) * up or gelu(x) * up. Row strides let x and up lie side by side
+   in one row. y may be x or up where types and strides are equal.
+
+     silu(x)        x / (1 + exp(-x))
+     gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
+     gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
+     x -inf         NaN (silu, gelu by tanh) */
 enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
 typedef struct ptxk_activation_desc {
     uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
-    uint32_t gated;          /* 1: times up */
+    uint32_t gated;          /* 1: multiply by up */
     uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_activation_desc;
 
@@ -527,17 +671,37 @@ typedef struct ptxk_activation_shape {
 } ptxk_activation_shape;
 
 typedef struct ptxk_activation_args {
-    uint64_t x, up, y; /* aligned to an element, faster to 16 bytes; up: also x + n where rows hold both */
+    uint64_t x, up, y; /* aligned to an element, faster at 16 bytes; up: x + n where one row holds both */
     uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
-    uint32_t rows, n;                    /* as in the shape */
+    uint32_t rows, n;                       /* as in the shape */
 } ptxk_activation_args;
+
+/* Appends the entry. desc: a ptxk_activation_desc. */
+#define ptxk_activation_emit(m, desc) ptxk_activation_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: x, up and y once. */
+PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
+                                         ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
+                                          ptxk_message *why);
+
+/* ======== rope ==========================================================================================
+
+   Rotates pairs of elements of each head by the angle position * frequencies[i], in place: a, b become
+   a cos - b sin, a sin + b cos. Rotates the first `dims` elements of a head and leaves the others. The angle
+   is reduced in f64: right to 1e-6 at any u32 position. ptxk_rope_frequencies() makes the table:
+   theta^(-2 i / dims), divided by a linear factor, by a table of factors, or by the rule of Llama 3.1. */
+
+/* Pairs: interleaved, elements 2 i and 2 i + 1, or split, i and i + dims / 2. */
+enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 
 typedef struct ptxk_rope_desc {
     uint32_t heads;    /* 1 ... 65536 */
-    uint32_t head_dim; /* even, to 65536 */
-    uint32_t dims;     /* even, at most head_dim: so many elements of a head, from its start, are turned */
+    uint32_t head_dim; /* even, at most 65536 */
+    uint32_t dims;     /* elements of a head that are rotated, from its start: even, at most head_dim */
     uint32_t pairs;    /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t type;     /* PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t type;     /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
 } ptxk_rope_desc;
 
 typedef struct ptxk_rope_shape {
@@ -556,15 +720,33 @@ typedef struct ptxk_rope_args {
 /* How frequencies are scaled. All zero: theta 10000, unscaled. */
 typedef struct ptxk_rope_scaling {
     double theta;          /* 0: 10000 */
-    double factor;         /* positions are divided by it; 0: 1. Llama 3.1: what long waves are divided by */
-    double low, high;      /* Llama 3.1's low_freq_factor, high_freq_factor; both 0: factor holds for all */
-    double original;       /* ... and its original context */
-    const float *factors;  /* [dims / 2]: each frequency is divided by its own; or NULL */
+    double factor;         /* divides every frequency; Llama 3.1: only those of long waves. 0: 1 */
+    double low, high;      /* Llama 3.1: low_freq_factor, high_freq_factor; both 0: not its rule */
+    double original;       /* Llama 3.1: the context before scaling, original_max_position_embeddings */
+    const float *factors;  /* [dims / 2]: each divides its frequency; or NULL */
 } ptxk_rope_scaling;
 
+/* Appends the entry. desc: a ptxk_rope_desc. */
+#define ptxk_rope_emit(m, desc) ptxk_rope_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: the rotated elements read and written once, and the tables. */
+PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
+                                    ptxk_message *why);
+/* Writes the table of frequencies, out[dims / 2], radians for each position. scaling: or NULL. Returns
+   PTX_E_ARGUMENT for a NULL out, odd dims, or a negative or infinite number. */
+PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
+                                          ptxk_message *why);
+
+/* ======== embed =========================================================================================
+
+   y[t,:] = scale * table[ids[t],:]. The table has any of PTXK_FORMATS. An id past the table's rows gives NaN
+   in that row of y, and nothing is read. y overlaps neither table nor ids. */
 typedef struct ptxk_embed_desc {
     uint32_t n;      /* elements of a row: a multiple of the format's block, 1 ... 2^24 */
-    uint32_t format; /* of the table: any of PTXK_Q4_K ... */
+    uint32_t format; /* of the table: PTXK_Q4_K ... */
     uint32_t y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;     /* 0: 1 */
 } ptxk_embed_desc;
@@ -577,9 +759,31 @@ typedef struct ptxk_embed_args {
     uint64_t table; /* [rows, n] of the format, 16-byte aligned */
     uint64_t ids;   /* u32 [tokens] */
     uint64_t y;     /* y_type [tokens, n], 16-byte aligned */
-    uint32_t rows, tokens;
+    uint32_t rows, tokens; /* of the table; as in the shape */
 } ptxk_embed_args;
 
+/* Appends the entry. desc: a ptxk_embed_desc. */
+#define ptxk_embed_emit(m, desc) ptxk_embed_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: the rows and y once. */
+PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
+                                     ptxk_message *why);
+
+/* ======== sample ========================================================================================
+
+   Chooses one token from each row of logits. With temperature 0 or PTXK_SAMPLE_ARGMAX: the largest logit; of
+   equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by logit, equal ones
+   by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
+   first top_k stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all; at
+   least one). The choice is the first token at which the running sum of weights passes random * total. Sums are
+   integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
+   splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
+
+     all -inf or NaN      as with temperature 0
+     differences past f32 a logit 3.4028e38 or more below the largest has weight 0 at any temperature */
 enum { PTXK_SAMPLE_DRAW = 0, PTXK_SAMPLE_ARGMAX = 1 };
 typedef struct ptxk_sample_desc {
     uint32_t type;   /* of the logits: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -593,41 +797,96 @@ typedef struct ptxk_sample_shape {
 
 typedef struct ptxk_sample_args {
     uint64_t logits;    /* type [rows, n], 16-byte aligned */
-    uint64_t positions; /* u32 [rows]: the counter of random numbers; 0: all are 0 */
+    uint64_t positions; /* u32 [rows]: counters of random numbers; 0: all are 0 */
     uint64_t tokens;    /* u32 [rows]: the result */
     uint64_t seed;
     uint32_t rows, n;   /* as in the shape */
     uint32_t top_k;     /* 0: all */
     float top_p;        /* 0 or 1: all */
-    float temperature;  /* 0: the largest */
+    float temperature;  /* 0: the largest logit */
     uint32_t reserved;  /* 0 */
 } ptxk_sample_args;
 
-/* What is baked into the code of a persistent decoder: a model of the llama kind (RMSNorm, rotary positions,
-   grouped heads, SwiGLU, optional biases). The number of layers, addresses and wishes are not. */
+/* Appends the entry. desc: a ptxk_sample_desc. */
+#define ptxk_sample_emit(m, desc) ptxk_sample_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: the logits once. */
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why);
+
+/* ======== decoder =======================================================================================
+
+   Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
+   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v (+ bias), optional norms of the
+   heads of q and k, rotary positions, k and v into the caches, attention over the caches or the last `window`
+   rows, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; then the final norm, the logits and
+   the next token.
+
+   One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
+   other through counters in global memory. Weights are requested before the values that they multiply are
+   waited for. Everything has a fixed order: the same tokens in every run with the same number of blocks.
+   There are two launches; the first clears the counters in the workspace.
+
+     formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
+                    the formats that they meet
+     precision      as in gemv: quantised weights multiply x in 16 bits, with PTXK_GEMV_FAST in 8, in groups
+                    of 32; plain weights multiply f32. The block that makes a tile of 32 values also
+                    multiplies it by the next norm's weights and quantises it. Where head_dim is not a multiple of 32,
+                    each block quantises the attention output that it reads.
+     NaN, infinity  spread as in gemv and flash_decode; a token is chosen in any case
+     prompt         fed first, one token a step, without logits before its last; prompt tokens are not written
+     refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
+                    prompt token past vocab: status PTXK_DECODER_REFUSED names the cause and the sequence, and
+                    no sequence is fed
+     end            A sequence ends after n tokens, after one of up to 8 end tokens (which is written), or
+                    when its cache is full: the token in the last row still yields one, and the status is
+                    PTXK_DECODER_FULL.
+     stop           read after each token; no block waits for it
+     written, tokens  grow during the run and can be read where they lie in host memory; written[b] is
+                    released after its token
+     starvation     a wait of more than `watchdog` polls in any block ends the launch; the state says which
+                    step of which layer waited for which tile (for the attention output: which KV head)
+     choice         as sample does, with the sequence as row and the position of the token fed last
+     caches         rows before positions[b] are used as they are; new rows are rounded to kv_type
+     logits         those of each sequence's last choice. A sequence that has ended keeps them while others
+                    go on; one that rests has none written.
+     traffic        beyond one read of weights, biases, norms and caches: each block reads x for its slice of
+                    each product, 2304 bytes for 1024 values (FAST: 1280; plain weights: 4096). A tile that is
+                    cut into s slices has s parts written and s - 1 read, 128 bytes each (gate and up: 256).
+                    A layer of Llama-3-8B in Q4_K on 132 multiprocessors: x 2.37 MB (1028 times 1024 values),
+                    parts 0.75 MB, flags, squares and the rest 0.75 MB, beside 122.8 MB: a factor of 1.031.
+                    More slices would read less x (down in 7 instead of 5: 0.2 MB), but leave the busiest
+                    block more tiles.
+     overlap        caches, logits, tokens, state and workspace overlap no other memory that is named;
+                    ptxk_decoder_check() tests the layers where it gets a copy of them in host memory */
+
+/* What is compiled into the code. The number of layers, addresses and sampling parameters are not. */
 typedef struct ptxk_decoder_desc {
-    uint32_t hidden, ffn;     /* multiples of the block of every format that is used on them, else of 8 */
-    uint32_t heads, kv_heads; /* heads: a multiple of kv_heads */
-    uint32_t head_dim;        /* a multiple of 8 to 256 */
-    uint32_t vocab;           /* at least 1 */
-    uint32_t batch;           /* 1 ... 4 sequences */
-    uint32_t formats;         /* of matrices and embedding: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8 */
+    uint32_t heads, kv_heads; /* heads: a multiple of kv_heads, at most 1024 */
+    uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
+    uint32_t vocab;           /* 1 ... 2^24 */
+    uint32_t batch;           /* sequences, 1 ... 4 */
+    uint32_t formats;         /* of matrices and embedding, a set: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
     uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t rope_dims;       /* even, at most head_dim: the first so many of a head are turned; 0: none */
+    uint32_t rope_dims;       /* elements of a head that are rotated: even, at most head_dim; 0: none */
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    float scale;              /* of q . k; 0: 1/sqrt(head_dim) */
-    uint32_t precision;       /* of what meets quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t head_norms;      /* 1: each head of q and of k by an RMSNorm, before it is turned */
+    float scale;              /* factor of q . k; 0: 1/sqrt(head_dim) */
+    uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
     uint32_t window;          /* keys that a token sees, its own the last; 0: all */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
-    uint32_t layers;
-    uint32_t max_seq;  /* rows of a cache for each KV head */
-    uint32_t sm_count; /* multiprocessors: so many blocks are launched, which must all be resident */
+    uint32_t layers;   /* at most 4096 */
+    uint32_t max_seq;  /* rows of a cache for each KV head, at most 2^31 - 1 */
+    uint32_t sm_count; /* multiprocessors: the number of blocks, all of which must be resident */
 } ptxk_decoder_shape;
 
-/* A matrix in device memory, rows contiguous, 16-byte aligned. */
+/* A matrix in device memory: contiguous rows, 16-byte aligned. */
 typedef struct ptxk_decoder_matrix {
     uint64_t weights;
     uint64_t bias;     /* f32 [rows], or 0 */
@@ -639,50 +898,50 @@ typedef struct ptxk_decoder_matrix {
 typedef struct ptxk_decoder_layer {
     uint64_t attention_norm, ffn_norm; /* f32 [hidden] */
     uint64_t k_cache, v_cache;         /* kv_type [batch, kv_heads, max_seq, head_dim], 16-byte aligned */
-    ptxk_decoder_matrix q, k, v;       /* [heads * head_dim, hidden], twice [kv_heads * head_dim, hidden] */
+    ptxk_decoder_matrix q, k, v;       /* [heads * head_dim, hidden]; k, v: [kv_heads * head_dim, hidden] */
     ptxk_decoder_matrix output;        /* [hidden, heads * head_dim] */
     ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
-    uint64_t q_norm, k_norm;           /* f32 [head_dim]; not used without head_norms */
+    uint64_t q_norm, k_norm;           /* f32 [head_dim]; ignored without head_norms */
 } ptxk_decoder_layer;
 
-/* How a decoder ended, and how far it came: what ptxk_decoder_args.state points to. The kernel writes it with
-   st.release.sys, so memory that host and device share may be read while it runs. */
+/* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: memory that host and
+   device share may be read during the run. */
 enum {
     PTXK_DECODER_RUNS = 0,
-    PTXK_DECODER_DONE = 1,    /* every sequence has its n tokens, or an end token */
+    PTXK_DECODER_DONE = 1,    /* every sequence has n tokens or an end token */
     PTXK_DECODER_STOPPED = 2, /* by the stop flag */
     PTXK_DECODER_STARVED = 3, /* see step ... position */
     PTXK_DECODER_REFUSED = 4, /* a prompt does not fit, nothing was fed: see step and tile */
-    PTXK_DECODER_FULL = 5     /* as DONE, but a cache was full before */
+    PTXK_DECODER_FULL = 5     /* as DONE, but a sequence ended because its cache was full */
 };
 #define PTXK_DECODER_ENDS 8 /* most end tokens */
 typedef struct ptxk_decoder_state {
     uint32_t status;      /* PTXK_DECODER_RUNS ... */
-    uint32_t step;        /* STARVED: which step of a layer waited; REFUSED: for what (..._step_name) */
-    uint32_t layer;       /* ... in which layer, */
-    uint32_t tile;        /* ... for which part of its input; REFUSED: which sequence */
-    uint32_t block;       /* ... which block, */
-    uint32_t position;    /* ... for the how manyeth token of this launch */
+    uint32_t step;        /* STARVED: the step of a layer that waited; REFUSED: the cause (..._step_name) */
+    uint32_t layer;       /* STARVED: its layer */
+    uint32_t tile;        /* STARVED: the part of its input; REFUSED: the sequence */
+    uint32_t block;       /* STARVED: the block that waited */
+    uint32_t position;    /* STARVED: the number of the token in this launch */
     uint32_t written[4];  /* tokens written for each sequence */
     uint32_t length[4];   /* rows of each sequence's cache that are filled */
 } ptxk_decoder_state;
 
-/* The one argument, by value. Device addresses; tokens, state and stop may be host memory that the device
-   sees. The tokens of a sequence's prompt are taken first; from the last of them on, tokens are chosen. */
+/* tokens, state and stop may be host memory that the device can access. A sequence's prompt is fed first;
+   from its last token on, tokens are chosen. */
 typedef struct ptxk_decoder_args {
     uint64_t layers;         /* ptxk_decoder_layer [layer_count] */
     uint64_t frequencies;    /* f64 [rope_dims / 2]: radians for each position, ptxk_rope_frequencies() */
     uint64_t final_norm;     /* f32 [hidden] */
-    ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is not used */
-    ptxk_decoder_matrix output;    /* [vocab, hidden]: the embedding's weights again where they are tied */
+    ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is ignored */
+    ptxk_decoder_matrix output;    /* [vocab, hidden]; tied weights: the embedding's again */
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
     uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
-    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
+    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled at the start */
     uint64_t logits;         /* f32 [batch, vocab]: those that each sequence's last token was chosen from */
-    uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
+    uint64_t tokens;         /* u32 [batch, tokens_stride]: the generated tokens */
     uint64_t state;          /* ptxk_decoder_state */
-    uint64_t stop;           /* u32: not 0 ends it after the token under way; 0: there is none */
+    uint64_t stop;           /* u32: a value other than 0 ends the run after the current token; 0: no flag */
     uint64_t workspace;      /* plan.workspace_bytes, 256-byte aligned */
     uint64_t seed;           /* of sampling */
     uint32_t layer_count, max_seq; /* as in the shape */
@@ -690,449 +949,31 @@ typedef struct ptxk_decoder_args {
     uint32_t n;              /* tokens to generate for each sequence, at most tokens_stride and max_seq */
     uint32_t end_count;      /* end tokens, at most PTXK_DECODER_ENDS; 0: none */
     uint32_t top_k;          /* 0: all */
-    uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
+    uint32_t watchdog;       /* polls after which a wait is given up; 0: 2^26 */
     float temperature;       /* 0: the largest logit, the lowest token of equal ones */
     float top_p;             /* 0 or 1: all */
-    float eps;               /* of the norms: 0 or more, finite; 0: nothing is added */
+    float eps;               /* of the norms: 0 or more, finite */
     uint32_t reserved;       /* 0 */
     uint32_t end_tokens[PTXK_DECODER_ENDS]; /* each of them ends a sequence, and is written */
 } ptxk_decoder_args;
 
-/* ---- [TABLE] -------------------------------------------------------------------------------------------
-
-   OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
-#define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv)                                                   \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                             \
-    X(decoder)
-
-/* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
-   shapes of known models. What ptxdump prints and what the tests assemble for every target. */
-#define PTXK_EXAMPLES_flash_decode(X)                                                                        \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
-    X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                   \
-    X("4 heads on 1, d 16, f16", 4, 1, 16, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
-    X("7 heads on 1, d 16, bf16", 7, 1, 16, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("16 heads on 2, d 40, f32", 16, 2, 40, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("2 heads on 2, d 40, f16", 2, 2, 40, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
-    X("8 heads on 2, d 40, bf16", 8, 2, 40, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("14 heads on 2, d 64, f32", 14, 2, 64, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("8 heads on 1, d 64, f16", 8, 1, 64, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
-    X("12 heads on 12, d 64, bf16", 12, 12, 64, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
-    X("4 heads on 1, d 96, f32", 4, 1, 96, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)             \
-    X("28 heads on 4, d 96, f16", 28, 4, 96, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("64 heads on 8, d 96, bf16", 64, 8, 96, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
-    X("32 heads on 8, d 128, f32", 32, 8, 128, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
-    X("64 heads on 8, d 128, f32", 64, 8, 128, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
-    X("32 heads on 32, d 128, f16", 32, 32, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
-    X("64 heads on 8, d 128, f16", 64, 8, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
-    X("28 heads on 4, d 128, bf16", 28, 4, 128, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)       \
-    X("71 heads on 1, d 64, f16", 71, 1, 64, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("8 heads on 1, d 192, f32", 8, 1, 192, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("1 head, d 192, f16", 1, 1, 192, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                 \
-    X("4 heads on 1, d 192, bf16", 4, 1, 192, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)         \
-    X("7 heads on 1, d 256, f32", 7, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("8 heads on 1, d 256, f32", 8, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("8 heads on 1, d 256, f16", 8, 1, 256, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("16 heads on 4, d 256, bf16", 16, 4, 256, PTX_BF16, 0.0625f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)    \
-    X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)                     \
-    X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 0)           \
-    X("32 heads on 4, d 128, f16, q and out f16",                                                            \
-      32, 4, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 0, 0, 0)                                      \
-    X("32 heads on 8, d 128, bf16, all bf16, append, pages of 16, lse",                                      \
-      32, 8, 128, PTX_BF16, 0.0f, PTX_BF16, PTX_BF16, 1, 0, 0.0f, 16, PTX_BF16, 1)                           \
-    X("16 heads on 8, d 256, f16, window, cap, append f32",                                                  \
-      16, 8, 256, PTX_F16, 0.0625f, PTX_F32, PTX_F32, 1, 4096, 50.0f, 0, PTX_F32, 0)                         \
-    X("32 heads on 8, d 128, f16, 4 queries, append f16, pages of 64",                                       \
-      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 4, 0, 0.0f, 64, PTX_F16, 0)                               \
-    X("8 heads on 1, d 64, bf16, 8 queries, window, lse",                                                    \
-      8, 1, 64, PTX_BF16, 0.0f, PTX_F32, PTX_F16, 8, 512, 0.0f, 0, 0, 1)                                     \
-    X("8 heads on 1, d 136, bf16, 2 queries, append f32, pages of 16",                                       \
-      8, 1, 136, PTX_BF16, 0.0f, PTX_F32, PTX_F32, 2, 0, 0.0f, 16, PTX_F32, 0)                               \
-    X("4 heads on 2, d 32, f16, 8 queries, cap",                                                             \
-      4, 2, 32, PTX_F16, 0.0f, PTX_F32, PTX_F32, 8, 0, 30.0f, 0, 0, 0)                                       \
-    X("8 heads on 2, d 128, f32, 2 queries, append f16, pages of 32, window, cap, lse",                      \
-      8, 2, 128, PTX_F32, 0.0f, PTX_BF16, PTX_BF16, 2, 1024, 30.0f, 32, PTX_F16, 1)                          \
-    X("8 heads on 1, d 256, f32, append f32",                                                                \
-      8, 1, 256, PTX_F32, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, PTX_F32, 0)                                 \
-    X("32 heads on 4, d 128, f16, scalar",                                                                   \
-      32, 4, 128, PTX_F16, 0.0f, PTX_F32, PTX_F32, 1, 0, 0.0f, 0, 0, 2)                                      \
-    X("8 heads on 1, d 256, bf16, 4 queries, append f16, pages of 16, scalar",                               \
-      8, 1, 256, PTX_BF16, 0.0f, PTX_F16, PTX_F32, 4, 300, 0.0f, 16, PTX_F16, 3)                             \
-    X("32 heads on 8, d 128, f16, all f16, append, pages of 16, rows first",                                 \
-      32, 8, 128, PTX_F16, 0.0f, PTX_F16, PTX_F16, 1, 0, 0.0f, 16, PTX_F16, PTXK_FLASH_PAGE_ROWS)
-
-#define PTXK_EXAMPLES_kv_scatter(X)                                                                          \
-    X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0, 0)                                          \
-    X("8 heads, d 128, f32 to f16, pages of 16", 8, 128, PTX_F32, PTX_F16, 16, 0)                            \
-    X("8 heads, d 128, f32 to bf16", 8, 128, PTX_F32, PTX_BF16, 0, 0)                                        \
-    X("4 heads, d 96, bf16 to bf16, pages of 64", 4, 96, PTX_BF16, PTX_BF16, 64, 0)                          \
-    X("2 heads, d 80, bf16 to f32", 2, 80, PTX_BF16, PTX_F32, 0, 0)                                          \
-    X("3 heads, d 33, f32 to f32", 3, 33, PTX_F32, PTX_F32, 0, 0)                                            \
-    X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256, 0)                             \
-    X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0, 0)                                        \
-    X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0, 0)                                               \
-    X("8 heads, d 128, bf16 to bf16, pages of 16, rows first", 8, 128, PTX_BF16, PTX_BF16, 16,               \
-      PTXK_SCATTER_PAGE_ROWS)                                                                                \
-    X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)
-
-#define PTXK_EXAMPLES_flash_prefill(X)                                                                       \
-    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                      \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0)                              \
-    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0)              \
-    X("16 heads on 8, d 256, bf16, causal, window, cap",                                                     \
-      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f)                                            \
-    X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                       \
-    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0)                 \
-    X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0)               \
-    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0)      \
-    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0)                        \
-    X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0)         \
-    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0)                     \
-    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f)                          \
-    X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0)           \
-    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                             \
-    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0)                       \
-    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)
-
-#define PTXK_EXAMPLES_gemv(X)                                                                                \
-    X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
-    X("Q4_K, f32 y, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 0, 0, 0)                                             \
-    X("Q4_K, norm, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0)                 \
-    X("Q4_K, norm, f16 y, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F16, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0)        \
-    X("Q4_K, residual, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, PTXK_GEMV_RESIDUAL, 0, 0)                           \
-    X("Q4_K, all, f16 y, 8 columns", PTXK_Q4_K, 8, 0, PTX_F16, 7, 0, 0)                                      \
-    X("Q4_K, norm without gamma, 2 columns", PTXK_Q4_K, 2, 0, PTX_F32, PTXK_GEMV_NORM, 0, 0)                 \
-    X("Q4_K, gamma without norm, 3 columns, 8-bit x", PTXK_Q4_K, 3, 1, PTX_F32, PTXK_GEMV_GAMMA, 0, 0)       \
-    X("Q4_K, 4 columns, 8-bit x", PTXK_Q4_K, 4, 1, PTX_F16, PTXK_GEMV_RESIDUAL, 0, 0)                        \
-    X("Q4_K, 5 columns", PTXK_Q4_K, 5, 0, PTX_F32, 0, 0, 0)                                                  \
-    X("Q4_K, 6 columns", PTXK_Q4_K, 6, 0, PTX_F32, 7, 0, 0)                                                  \
-    X("Q4_K, 7 columns, 8-bit x", PTXK_Q4_K, 7, 1, PTX_F32, 0, 0, 0)                                         \
-    X("Q4_K, all, f32 y, 8 columns, 8-bit x", PTXK_Q4_K, 8, 1, PTX_F32, 7, 0, 0)                             \
-    X("Q8_0", PTXK_Q8_0, 1, 0, PTX_F32, 0, 0, 0)                                                             \
-    X("Q8_0, 8-bit x", PTXK_Q8_0, 1, 1, PTX_F32, 0, 0, 0)                                                    \
-    X("Q8_0, 2 columns", PTXK_Q8_0, 2, 0, PTX_F16, 0, 0, 0)                                                  \
-    X("Q8_0, 8 columns", PTXK_Q8_0, 8, 0, PTX_F32, 0, 0, 0)                                                  \
-    X("Q4_0", PTXK_Q4_0, 1, 0, PTX_F32, 0, 0, 0)                                                             \
-    X("Q4_0, 8-bit x", PTXK_Q4_0, 1, 1, PTX_F32, 0, 0, 0)                                                    \
-    X("Q4_0, 2 columns", PTXK_Q4_0, 2, 0, PTX_F16, 0, 0, 0)                                                  \
-    X("Q4_0, 8 columns", PTXK_Q4_0, 8, 0, PTX_F32, 0, 0, 0)                                                  \
-    X("Q5_K", PTXK_Q5_K, 1, 0, PTX_F32, 0, 0, 0)                                                             \
-    X("Q5_K, 8-bit x", PTXK_Q5_K, 1, 1, PTX_F32, 0, 0, 0)                                                    \
-    X("Q5_K, 8 columns", PTXK_Q5_K, 8, 0, PTX_F32, 0, 0, 0)                                                  \
-    X("Q6_K", PTXK_Q6_K, 1, 0, PTX_F32, 0, 0, 0)                                                             \
-    X("Q6_K, 8-bit x", PTXK_Q6_K, 1, 1, PTX_F32, 0, 0, 0)                                                    \
-    X("Q6_K, 2 columns", PTXK_Q6_K, 2, 0, PTX_F16, 0, 0, 0)                                                  \
-    X("Q6_K, 4 columns", PTXK_Q6_K, 4, 1, PTX_F32, 0, 0, 0)                                                  \
-    X("Q6_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F32, 0, 0, 0)                                                  \
-    X("f32", PTXK_F32, 1, 0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0)                                \
-    X("f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_RESIDUAL, 0, 0)                                              \
-    X("bf16", PTXK_BF16, 1, 0, PTX_F32, 0, 0, 0)                                                             \
-    X("f32, 8 columns", PTXK_F32, 8, 0, PTX_F32, 0, 0, 0)                                                    \
-    X("bf16, 8 columns", PTXK_BF16, 8, 0, PTX_F16, 0, 0, 0)                                                  \
-    X("Q, K and V with bias", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_BIAS, PTXK_Q4_K, PTXK_Q6_K)            \
-    X("Q, K and V, 4 columns", PTXK_Q5_K, 4, 0, PTX_F16, 3, PTXK_Q8_0, PTXK_Q4_0)                            \
-    X("Q, K and V, bf16", PTXK_BF16, 1, 0, PTX_F32, 3, PTXK_BF16, PTXK_F32)                                  \
-    X("SwiGLU, Q4_K", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                          \
-    X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                 \
-    X("SwiGLU, Q6_K and Q4_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F16, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)      \
-    X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, PTXK_F16, 0)
-
-#define PTXK_EXAMPLES_norm(X)                                                                                \
-    X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
-    X("rms 896, f32 to f16, residual", 896, PTXK_NORM_RMS, PTX_F32, PTX_F16, PTX_F32, PTXK_NORM_RESIDUAL)    \
-    X("layer 1024, bf16, beta", 1024, PTXK_NORM_LAYER, PTX_BF16, PTX_BF16, PTX_BF16, PTXK_NORM_BETA)         \
-    X("layer 16384, f16, all", 16384, PTXK_NORM_LAYER, PTX_F16, PTX_F16, PTX_F16, 3)                         \
-    X("rms 16381, f32, residual", 16381, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, PTXK_NORM_RESIDUAL)       \
-    X("rms 1023, bf16", 1023, PTXK_NORM_RMS, PTX_BF16, PTX_BF16, PTX_F32, PTXK_NORM_PLAIN)                   \
-    X("layer 100000, f32, all", 100000, PTXK_NORM_LAYER, PTX_F32, PTX_F32, PTX_F32, 3)                       \
-    X("rms 65537, f16", 65537, PTXK_NORM_RMS, PTX_F16, PTX_F16, PTX_F32, PTXK_NORM_RESIDUAL)
-
-#define PTXK_EXAMPLES_softmax(X)                                                                             \
-    X("4096, f32", 4096, PTX_F32, PTX_F32, 0.0f)                                                             \
-    X("1000, f32 to f16", 1000, PTX_F32, PTX_F16, 0.125f)                                                    \
-    X("777, bf16", 777, PTX_BF16, PTX_BF16, 0.0f)                                                            \
-    X("151936, f32", 151936, PTX_F32, PTX_F32, 0.0f)                                                         \
-    X("16384, f16", 16384, PTX_F16, PTX_F16, 0.0f)
-
-#define PTXK_EXAMPLES_activation(X)                                                                          \
-    X("silu, gated, f32", PTXK_SILU, 1, PTX_F32, PTX_F32)                                                    \
-    X("silu, f16", PTXK_SILU, 0, PTX_F16, PTX_F16)                                                           \
-    X("gelu, bf16", PTXK_GELU, 0, PTX_BF16, PTX_BF16)                                                        \
-    X("gelu, gated, f32 to bf16", PTXK_GELU, 1, PTX_F32, PTX_BF16)                                           \
-    X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)
-
-#define PTXK_EXAMPLES_rope(X)                                                                                \
-    X("32 heads, d 128, neox, f32", 32, 128, 128, PTXK_ROPE_NEOX, PTX_F32)                                   \
-    X("8 heads, d 128, interleaved, f16", 8, 128, 128, PTXK_ROPE_INTERLEAVED, PTX_F16)                       \
-    X("3 heads, d 80, 32 of them, neox, bf16", 3, 80, 32, PTXK_ROPE_NEOX, PTX_BF16)                          \
-    X("14 heads, d 40, 20 of them, interleaved, f32", 14, 40, 20, PTXK_ROPE_INTERLEAVED, PTX_F32)
-
-#define PTXK_EXAMPLES_embed(X)                                                                               \
-    X("4096, Q4_K to f32", 4096, PTXK_Q4_K, PTX_F32, 0.0f)                                                   \
-    X("4096, Q6_K to f32", 4096, PTXK_Q6_K, PTX_F32, 0.0f)                                                   \
-    X("4096, Q5_K to f32", 4096, PTXK_Q5_K, PTX_F32, 0.0f)                                                   \
-    X("896, Q8_0 to f16", 896, PTXK_Q8_0, PTX_F16, 0.0f)                                                     \
-    X("896, Q4_0 to f16", 896, PTXK_Q4_0, PTX_F16, 0.0f)                                                     \
-    X("576, f32", 576, PTXK_F32, PTX_F32, 0.0f)                                                              \
-    X("2048, f16 to bf16, scaled", 2048, PTXK_F16, PTX_BF16, 45.25f)                                         \
-    X("33, bf16 to f32", 33, PTXK_BF16, PTX_F32, 0.0f)
-
-#define PTXK_EXAMPLES_sample(X)                                                                              \
-    X("f32", PTX_F32, PTXK_SAMPLE_DRAW)                                                                      \
-    X("f16", PTX_F16, PTXK_SAMPLE_DRAW)                                                                      \
-    X("bf16, argmax", PTX_BF16, PTXK_SAMPLE_ARGMAX)                                                          \
-    X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
-
-#define PTXK_EXAMPLES_decoder(X)                                                                             \
-    X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
-    X("8B, Q4_K and Q6_K, fast, window", 4096, 14336, 32, 8, 128, 128256, 1,                                 \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096) \
-    X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64,                 \
-      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                                           \
-    X("4B, Q4_K and Q6_K, norms of heads, batch 4", 2560, 9728, 32, 8, 128, 151936, 4,                       \
-      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0)          \
-    X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
-      PTXK_GEMV_EXACT, 0, 0)                                                                                 \
-    X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
-    X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
-      62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
-      PTXK_GEMV_EXACT, 1, 100)
-
-/* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
-
-/* -- registry -- */
-
-PTXGEN_API uint32_t ptxk_operation_count(void);
-/* NULL past the end. */
-PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index);
-/* NULL for an unknown name. */
-PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name);
-/* Example description `variant` (0, 1, ...) of operation `index`. Returns 0 past the end of either, or when
-   it does not fit into capacity. label may be NULL; it is set to a static text. */
-PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
-                                      const char **label);
-
-/* -- flash_decode -- */
-
-/* Append the entry to the module. desc: a ptxk_flash_decode_desc. Its name contains all that is baked, so
-   several descriptions fit into one module. */
-#define ptxk_flash_decode_emit(m, desc) ptxk_flash_decode_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape. min_bytes: the lower bound when every sequence is max_len long. why: or NULL. */
-PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
-                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
-                                           ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, strides whole vectors that rows do not overlap
-   in. What lies in device memory it cannot see. */
-PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
-                                            const ptxk_flash_decode_args *args, ptxk_message *why);
-/* The lower bound of traffic for these lengths (host memory): K, V, q and out once. 0 for a bad desc. */
-PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
-                                            uint32_t batch);
-/* Keys that one block takes of a sequence of that length, as the kernel computes it. splits is
-   plan.launch[0].grid[2]. 0 for a bad desc or splits 0. */
-PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
-                                            uint32_t splits);
-
-/* -- kv_scatter -- */
-
-/* Append the entry to the module. desc: a ptxk_kv_scatter_desc. */
-#define ptxk_kv_scatter_emit(m, desc) ptxk_kv_scatter_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: every element of k and v read and written once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
-                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
-                                         ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, strides whole vectors that rows do not overlap
-   in, positions and offsets that do not wrap. What lies in device memory it cannot see. */
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why);
-
-/* -- flash_prefill -- */
-
-/* Append the entry to the module. desc: a ptxk_flash_prefill_desc. */
-#define ptxk_flash_prefill_emit(m, desc) ptxk_flash_prefill_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: q, k, v and out once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, strides whole vectors and not too large, rows
-   of out that do not overlap. Cumulative lengths lie in device memory: those it cannot see. */
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why);
-/* Fills in the strides of what is packed: [batch, len, heads, d], or, with cumulative lengths, [total,
-   heads, d]; lse [batch, heads, q_len], or [heads, q_total]. */
-PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
-                                        const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
-
-/* -- gemv -- */
-
-/* Append the three entries (x, rows, sum) to the module. desc: a ptxk_gemv_desc. */
-#define ptxk_gemv_emit(m, desc) ptxk_gemv_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape. min_bytes: weights, x, gamma, biases, residual and y once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why);
-/* Whether arguments can be right: addresses there, aligned, nothing written over what is read, eps. */
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                    ptxk_message *why);
-/* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks.
-   */
-PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
-/* "PTXK_Q4_K" ...; "?" for a number that is no format. */
-PTXGEN_API const char *ptxk_format_name(uint32_t format);
-
-/* -- norm -- */
-
-/* Append the entry to the module. desc: a ptxk_norm_desc. */
-#define ptxk_norm_emit(m, desc) ptxk_norm_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: x, residual, gamma, beta, y once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                  ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why);
-
-/* -- softmax -- */
-
-/* Append the entry to the module. desc: a ptxk_softmax_desc. */
-#define ptxk_softmax_emit(m, desc) ptxk_softmax_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: x and y once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why);
-
-/* -- activation -- */
-
-/* Append the entry to the module. desc: a ptxk_activation_desc. */
-#define ptxk_activation_emit(m, desc) ptxk_activation_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: x, up and y once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why);
-
-/* -- rope -- */
-
-/* Append the entry to the module. desc: a ptxk_rope_desc. */
-#define ptxk_rope_emit(m, desc) ptxk_rope_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: what is turned, read and written once, and the tables. why: or NULL. */
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why);
-
-/* -- embed -- */
-
-/* Append the entry to the module. desc: a ptxk_embed_desc. */
-#define ptxk_embed_emit(m, desc) ptxk_embed_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: the rows and y once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why);
-
-/* -- sample -- */
-
-/* Append the entry to the module. desc: a ptxk_sample_desc. */
-#define ptxk_sample_emit(m, desc) ptxk_sample_emit_((m), PTX__AT, (desc))
-PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launch for a shape. min_bytes: the logits once. why: or NULL. */
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why);
-
-/* The table of frequencies of a rope: dims / 2 of radians for each position. Returns PTX_E_ARGUMENT for a
-   NULL, an odd number of dims or a negative or infinite number. scaling: or NULL. */
-PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
-                                          ptxk_message *why);
-
-/* -- decoder -- */
-
-/* Append the two entries (start, decoder) to the module. desc: a ptxk_decoder_desc. */
+/* Appends the two entries (start, decoder). desc: a ptxk_decoder_desc. */
 #define ptxk_decoder_emit(m, desc) ptxk_decoder_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape; the second is cooperative: the driver refuses it where not all blocks fit at
-   once.
-   min_bytes is 0: see ptxk_decoder_bytes. why: or NULL. */
+/* The launches. The second is cooperative: the driver refuses it where not all blocks fit at once. min_bytes
+   is 0: see ptxk_decoder_bytes. */
 PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
                                       ptx_plan *plan, ptxk_message *why);
-/* Whether arguments can be right; layers: a copy of the table in host memory, or NULL. */
+/* Tests arguments: see FUNCTIONS. layers: a copy of the array in host memory, tested too; or NULL. */
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
                                        const ptxk_decoder_layer *layers, ptxk_message *why);
-/* The lower bound of traffic of one token of each sequence: all matrices once (output: or NULL), biases and
-   norms, K and V of lengths[batch] rows (or NULL) once. 0 for a bad desc. */
+/* Lower bound of the traffic for one token of each sequence: all matrices (output: or NULL), biases, norms,
+   and K and V of lengths[batch] rows (or NULL), each once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
                                        uint32_t layer_count, const ptxk_decoder_matrix *output,
                                        const uint32_t *lengths);
 /* What ptxk_decoder_state.step stands for; "" past the end. */
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step);
-
-/* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
-
-/* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only;
-   every lane gets the result. (1, 32): the whole warp; (1, 8): each 8 neighbours; (8, 32): the 4 lanes that
-   are 8 apart. x: 32 bits, all 32 lanes present. */
-#define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
-PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
-                                     uint32_t last);
-/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32), every thread gets
-   the result. scratch: the address of 4 * warps bytes of shared memory, which nothing may touch from the last
-   barrier before to the next barrier after this one, which has one inside. */
-#define ptxk_block_reduce(k, op, x, warps, scratch)                                                          \
-    ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
-PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
-                                      uint32_t warps, ptx_val scratch);
-/* 16 bytes in one access, as four b32. p NULL: always; otherwise only where *p holds, zeros elsewhere. */
-#define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
-PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
-                             ptx_val words[4]);
-/* The elements of 16 bytes as f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns how many (0: no such). */
-#define ptxk_widen(k, stored, words, out) ptxk_widen_((k), PTX__AT, (stored), (words), (out))
-PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
-                                ptx_val *out);
-/* n f32 (even, 4 at most where they stay f32, else 8) as the words that hold them, rounded to nearest. */
-#define ptxk_narrow(k, stored, n, x, words) ptxk_narrow_((k), PTX__AT, (stored), (n), (x), (words))
-PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, const ptx_val *x,
-                             ptx_val *words);
-/* n elements (1, 2, 4 or 8, of 16 bytes at most) of memory as f32, in one access, and back, rounded to
-   nearest. */
-#define ptxk_load_f32(k, stored, n, mem, out) ptxk_load_f32_((k), PTX__AT, (stored), (n), (mem), (out))
-#define ptxk_store_f32(k, stored, n, mem, x) ptxk_store_f32_((k), PTX__AT, (stored), (n), (mem), (x))
-PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
-                               ptx_val *out);
-PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
-                                const ptx_val *x);
-/* sum + a[0] b[0] + ... + a[n-1] b[n-1], fused, in this order. */
-#define ptxk_dot(k, n, a, b, sum) ptxk_dot_((k), PTX__AT, (n), (a), (b), (sum))
-PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
-                             ptx_val sum);
-/* out[i] += a x[i] */
-#define ptxk_axpy(k, n, a, x, out) ptxk_axpy_((k), PTX__AT, (n), (a), (x), (out))
-PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
-                           ptx_val *out);
-/* a / b as a factor: 1 / b, and 0 where b is 0. */
-#define ptxk_rcp_or_zero(k, b) ptxk_rcp_or_zero_((k), PTX__AT, (b))
-PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b);
-/* ceil(a / b), u32; a + b - 1 must not wrap. */
-#define ptxk_div_up(k, a, b) ptxk_div_up_((k), PTX__AT, (a), (b))
-PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b);
 
 #ifdef __cplusplus
 }
@@ -1152,7 +993,13 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 extern "C" {
 #endif
 
-/* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
+/* ---- [SUPPORT] ------------------------------------------------------------------------------------------
+
+   What the operations share. First what runs on the host: messages, checks of descriptions and arguments,
+   plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
+   call in a statement: the text is then the same whatever compiler built the generator. */
+
+/* -- messages and names -- */
 
 static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
     if (why) {
@@ -1187,21 +1034,29 @@ static ptxk__name ptxk__name_of(uint32_t x) {
     return name;
 }
 
-static uint32_t ptxk__kv_bytes(uint32_t type) {
-    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
+/* -- the registry -- */
+
+/* The registry, made from [TABLE]. */
+#define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
+static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
+#undef PTXK__OPERATION
+
+PTXGEN_API uint32_t ptxk_operation_count(void) {
+    return (uint32_t)(sizeof ptxk__operations / sizeof ptxk__operations[0]);
 }
 
-static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
-    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
-                        ptxk__name_of(type).s);
+PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index) {
+    return index < ptxk_operation_count() ? &ptxk__operations[index] : NULL;
 }
 
-static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
-    return ptxk__refuse(why, PTX_E_DESC,
-                        "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
-                        op, field, ptxk__name_of(format).s);
+PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
+    uint32_t i;
+    for (i = 0; name && i < ptxk_operation_count(); i++)
+        if (!strcmp(name, ptxk__operations[i].name)) return &ptxk__operations[i];
+    return NULL;
 }
+
+/* -- numbers -- */
 
 /* a * b, or 0 in *fits when that passes 64 bits. */
 static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
@@ -1223,6 +1078,105 @@ static double ptxk__sqrt(double x) {
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
 }
+
+static uint64_t ptxk__up_256(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+/* -- checks of descriptions and shapes -- */
+
+#define PTXK__LEN_MAX 0x7fffffffu
+
+static uint32_t ptxk__kv_bytes(uint32_t type) {
+    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
+}
+
+static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
+    return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
+}
+
+static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
+                        ptxk__name_of(type).s);
+}
+
+static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
+    return ptxk__refuse(why, PTX_E_DESC,
+                        "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
+                        op, field, ptxk__name_of(format).s);
+}
+
+static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
+                              ptxk_message *why) {
+    if (n && n <= most) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
+}
+
+/* A shape's number of rows or tokens. */
+static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
+                                 ptxk_message *why) {
+    if (x <= most) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
+}
+
+static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
+    if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
+                        (double)scale);
+}
+
+/* -- plans -- */
+
+/* A plan's common beginning; code: what is wrong with the description. */
+static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
+                                 size_t args_bytes, ptxk_message *why) {
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    plan->args_bytes = (uint32_t)args_bytes;
+    return PTX_E_NONE;
+}
+
+#define PTXK__FLAT_THREADS 256u
+
+/* One launch of blocks of that many threads. */
+static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
+    ptx_launch *l = &plan->launch[0];
+    plan->launches = 1;
+    l->grid[0] = x;
+    l->grid[1] = y;
+    l->grid[2] = l->block[1] = l->block[2] = 1;
+    l->block[0] = threads;
+    plan->min_bytes = min_bytes;
+}
+
+/* -- checks of arguments -- */
+
+static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
+    if (code) return code;
+    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+}
+
+/* Arguments with a range: a field that is to be 0, a number of things. */
+static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
+    if (!x) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
+}
+
+static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
+                                  uint32_t most, ptxk_message *why) {
+    if (x >= least && x <= most) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
+}
+
+static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
+    if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+}
+
+/* -- spans: memory that arguments name, and its overlaps -- */
 
 /* Memory that the arguments of an operation name: rows of `row` bytes, count[i] of them stride[i] bytes apart
    in each of three directions; `bytes` from the first to behind the last, 2^64 - 1 where that is too much. */
@@ -1385,22 +1339,356 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
     return PTX_E_NONE;
 }
 
-/* Arguments with a range: a field that is to be 0, a number of things. */
-static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
-    if (!x) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
+/* The caches of one sequence by strides (elements): rows of `bytes`, of multiples of `whole` elements. */
+static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
+                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
+                                  ptxk_message *why) {
+    ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
+    int fits = 1;
+    uint64_t a = ptxk__product(head_stride, kv_heads - 1, &fits),
+             b = ptxk__product(row_stride, max_seq - 1, &fits);
+    if (head_stride % whole || row_stride % whole)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "%s: the strides %llu and %llu must be multiples of %u elements", op,
+                            (unsigned long long)head_stride, (unsigned long long)row_stride, whole);
+    if (!fits || a > UINT64_MAX >> 4 || b > UINT64_MAX >> 4 || row_stride > most)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the strides pass 2^60 elements, or that of rows %llu",
+                            op, (unsigned long long)most);
+    ptxk__span_repeat(&rows, 0, kv_heads, head_stride);
+    ptxk__span_repeat(&rows, 1, max_seq, row_stride);
+    if (!ptxk__span_distinct(&rows))
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "%s: rows overlap with a head_stride of %llu and a row_stride of %llu", op,
+                            (unsigned long long)head_stride, (unsigned long long)row_stride);
+    return PTX_E_NONE;
 }
 
-static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                  uint32_t most, ptxk_message *why) {
-    if (x >= least && x <= most) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
+/* K or V: the pool, or the array of `batch` addresses. */
+static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
+                                   uint32_t pool_pages, uint64_t row_bytes, int written) {
+    ptxk__span s;
+    if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
+    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* of all heads */
+    ptxk__span_repeat(&s, 0, page_size, row_bytes);
+    ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
+    return written ? ptxk__span_written(s, 0) : s;
 }
 
-static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
-    if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+/* -- vocabulary: reductions, loads and stores, arithmetic -- */
+
+/* What it emits belongs to its caller's line: here the site that the builder's macros take is a parameter. */
+#undef PTX__AT
+#define PTX__AT site
+
+PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
+                                     uint32_t last) {
+    uint32_t distance;
+    for (distance = first; distance < last; distance *= 2) {
+        ptx_val other = ptx_shfl_bfly(k, x, ptx_u32(distance), ptx_u32(31), ptx_u32(0xffffffffu));
+        x = ptx_op2(k, op, 0, x, ptx_as(other, ptx_type_of(x)));
+    }
+    return x;
 }
+
+PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
+                                      uint32_t warps, ptx_val scratch) {
+    ptx_type type = ptx_type_of(x);
+    ptx_val tid, lane, warp, here, first;
+    if (!warps || warps > 32 || (warps & (warps - 1))) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site,
+                 "ptxk_block_reduce over %u warps: must be a power of two to 32", warps);
+        return x;
+    }
+    x = ptxk_warp_reduce(k, op, x, 1, 32);
+    if (warps == 1) return x;
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    here = ptx_ptr_add(k, scratch, warp, 4);
+    first = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_guard(k, first);
+    ptx_st(k, type, ptx_at(here, 0), x);
+    ptx_bar_sync(k, ptx_imm(0));
+    lane = ptx_and(k, lane, ptx_u32(warps - 1));
+    here = ptx_ptr_add(k, scratch, lane, 4);
+    x = ptx_ld(k, type, ptx_at(here, 0));
+    return ptxk_warp_reduce(k, op, x, 1, warps);
+}
+
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
+                             ptx_val words[4]) {
+    if (p)
+        ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
+    else
+        ptx_ld_vec(k, PTX_B32, 4, mem, words);
+}
+
+/* The two halves of a word, f16 or bf16, as f32. */
+#define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
+static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word,
+                              ptx_val out[2]) {
+    if (stored == PTX_F16) {
+        ptx_val half[2];
+        ptx_unpack(k, PTX_F16, 2, word, half);
+        out[0] = ptx_cvt(k, PTX_F32, half[0]);
+        out[1] = ptx_cvt(k, PTX_F32, half[1]);
+    } else { /* a bf16 is the upper half of an f32; the conversion instruction came with sm_90 */
+        ptx_val low = ptx_shl(k, word, ptx_u32(16));
+        ptx_val high = ptx_and(k, word, ptx_b32(0xffff0000u));
+        out[0] = ptx_as(low, PTX_F32);
+        out[1] = ptx_as(high, PTX_F32);
+    }
+}
+
+PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
+                                ptx_val *out) {
+    uint32_t i;
+    if (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_TYPE, site, "ptxk_widen takes f32, f16 or bf16, not %s",
+                 ptx_type_name(stored));
+        return 0;
+    }
+    for (i = 0; i < 4; i++) {
+        if (stored == PTX_F32) {
+            out[i] = ptx_as(words[i], PTX_F32);
+        } else {
+            ptxk__widen_word(k, stored, words[i], out + 2 * i);
+        }
+    }
+    return stored == PTX_F32 ? 4 : 8;
+}
+
+/* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
+static uint32_t ptxk__words(uint32_t bytes) {
+    return bytes / 4;
+}
+
+PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                               ptx_val *out) {
+    ptx_val words[4], wide[8];
+    uint32_t i, count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    if (count > 4 || !n || (n & (n - 1)) || !out) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_load_f32 of %u elements of %s", n,
+                 ptx_type_name(stored));
+        return;
+    }
+    if (!count) {
+        ptx_val half = ptx_ld(k, stored, mem);
+        if (stored == PTX_F16) {
+            out[0] = ptx_cvt(k, PTX_F32, half);
+        } else {
+            half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+            half = ptx_shl(k, half, ptx_u32(16));
+            out[0] = ptx_as(half, PTX_F32);
+        }
+        return;
+    }
+    if (count == 1)
+        words[0] = ptx_ld(k, PTX_B32, mem);
+    else
+        ptx_ld_vec(k, PTX_B32, count, mem, words);
+    for (i = count; i < 4; i++) words[i] = words[0];
+    ptxk_widen(k, stored, words, wide);
+    for (i = 0; i < n; i++) out[i] = wide[i];
+}
+
+/* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
+static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x) {
+    ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
+    odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
+    up = ptx_add(k, odd, ptx_u32(0x7fff));
+    rounded = ptx_add(k, bits, up);
+    rounded = ptx_shr(k, rounded, ptx_u32(16));
+    nan = ptx_setp(k, PTX_ISNAN, x, x);
+    rounded = ptx_selp(k, ptx_u32(0x7fff), rounded, nan);
+    rounded = ptx_cvt(k, PTX_U16, rounded);
+    return ptx_as(rounded, PTX_BF16);
+}
+
+PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, const ptx_val *x,
+                             ptx_val *words) {
+    ptx_val pair[2];
+    uint32_t i;
+    int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+    ptx_type packed = stored == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
+    if (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_TYPE, site, "ptxk_narrow makes f32, f16 or bf16, not %s",
+                 ptx_type_name(stored));
+        return;
+    }
+    for (i = 0; i < ptxk__words(n * (stored == PTX_F32 ? 4u : 2u)); i++) {
+        if (stored == PTX_F32) {
+            words[i] = ptx_as(x[i], PTX_B32);
+        } else if (modern) {
+            words[i] = ptx_cvt_pair(k, packed, x[2 * i + 1], x[2 * i]);
+            words[i] = ptx_as(words[i], PTX_B32);
+        } else {
+            pair[0] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i]) : ptxk__to_bf16(k, site, x[2 * i]);
+            pair[1] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1])
+                                        : ptxk__to_bf16(k, site, x[2 * i + 1]);
+            words[i] = ptx_pack(k, PTX_B32, 2, pair);
+        }
+    }
+}
+
+PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                                const ptx_val *x) {
+    ptx_val words[4];
+    uint32_t count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+    if (count > 4 || !n || (n & (n - 1)) || !x
+        || (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16)) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_store_f32 of %u elements of %s", n,
+                 ptx_type_name(stored));
+        return;
+    }
+    if (!count) {
+        ptx_val half = stored == PTX_F16 || modern ? ptx_cvt(k, stored, x[0]) : ptxk__to_bf16(k, site, x[0]);
+        ptx_st(k, stored, mem, half);
+        return;
+    }
+    ptxk_narrow(k, stored, n, x, words);
+    if (count == 1)
+        ptx_st(k, PTX_B32, mem, words[0]);
+    else
+        ptx_st_vec(k, PTX_B32, count, mem, words);
+}
+
+PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val sum) {
+    uint32_t i;
+    for (i = 0; i < n; i++) sum = ptx_fma(k, a[i], b[i], sum);
+    return sum;
+}
+
+PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
+                           ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < n; i++) out[i] = ptx_fma(k, a, x[i], out[i]);
+}
+
+PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b) {
+    ptx_val zero = ptx_setp(k, PTX_EQ, b, ptx_f32(0));
+    ptx_val inverse = ptx_rcp(k, b);
+    return ptx_selp(k, ptx_f32(0), inverse, zero);
+}
+
+PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
+    ptx_val sum = ptx_add(k, a, b);
+    ptx_val last = ptx_sub(k, sum, ptx_u32(1));
+    return ptx_div(k, last, b);
+}
+
+#undef PTX__AT
+#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
+
+/* -- vocabulary: arguments of a kernel -- */
+
+/* The address in the args of a pointer to global memory. */
+static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
+    ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
+    return ptx_ptr(p, PTX_GLOBAL);
+}
+
+/* A u32 of the arguments. */
+static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
+    return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
+}
+
+/* array[index], or `otherwise` where the array's address is 0. */
+static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                  ptx_val otherwise) {
+    ptx_val array = ptxk__arg_ptr(k, args, offset);
+    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val at = ptx_ptr_add(k, array, index, 4);
+    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
+}
+
+/* -- vocabulary: numbers in kernels -- */
+
+/* n elements as f32, like ptxk_load_f32; p: NULL, or where they are there: zeros elsewhere. */
+static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                          ptx_val *out) {
+    ptx_val words[4], wide[8];
+    uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
+    if (!p) {
+        ptxk_load_f32(k, stored, n, mem, out);
+        return;
+    }
+    if (count > 1) {
+        ptx_ld_vec_if(k, *p, PTX_B32, count, mem, ptx_b32(0), words);
+    } else if (count) {
+        words[0] = ptx_ld_if(k, *p, PTX_B32, mem, ptx_b32(0));
+    } else {
+        words[0] = ptx_ld_if(k, *p, PTX_U16, mem, ptx_imm(0));
+        words[0] = ptx_as(ptx_cvt(k, PTX_U32, words[0]), PTX_B32);
+        count = 1;
+    }
+    for (i = count; i < 4; i++) words[i] = words[0];
+    ptxk_widen(k, stored, words, wide);
+    for (i = 0; i < n; i++) out[i] = wide[i];
+}
+
+/* x as memory of that type would give it back. */
+static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
+    ptx_val half;
+    if (stored == PTX_F32) return x;
+    if (stored == PTX_F16) {
+        half = ptx_cvt(k, PTX_F16, x);
+        return ptx_cvt(k, PTX_F32, half);
+    }
+    half = ptxk__to_bf16(k, PTX__AT, x);
+    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+    half = ptx_shl(k, half, ptx_u32(16));
+    return ptx_as(half, PTX_F32);
+}
+
+/* The smaller one; NaN stays. */
+static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
+    ptx_val above;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
+    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
+    return ptx_selp(k, ptx_f32(limit), x, above);
+}
+
+/* Two f32 as one register of two f16 or bf16 (from sm_80 on), the first one low. */
+static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
+    ptx_val pair[2], whole;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
+        whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
+        return ptx_as(whole, PTX_B32);
+    }
+    pair[0] = ptx_cvt(k, type, low);
+    pair[1] = ptx_cvt(k, type, high);
+    return ptx_pack(k, PTX_B32, 2, pair);
+}
+
+/* +inf becomes the largest number, NaN stays: no inf - inf is ever computed. */
+static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
+    ptx_val infinite;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
+    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
+}
+
+/* 1 / (1 + 2^x), approximate. */
+static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
+    x = ptx_ex2(k, x);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
+    return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
+}
+
+/* g / (1 + e^-g) */
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+    e = ptx_ex2(k, e);
+    e = ptx_add(k, e, ptx_f32(1));
+    return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
+}
+
+/* -- vocabulary: tiles in shared memory -- */
 
 /* A tile is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
    where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
@@ -1431,22 +1719,1916 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
     return t->rows * t->pitch * 16;
 }
 
-/* All that follows from a flash_decode description. */
+/* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
+static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
+    ptx_val turn = row, at;
+    if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
+    turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
+    turn = ptx_xor(k, turn, chunk);
+    at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
+    return ptx_mul(k, at, ptx_u32(16));
+}
+
+/* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
+typedef struct ptxk__tile_copier {
+    ptx_val row, chunk;
+    ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
+    ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
+} ptxk__tile_copier;
+
+static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
+    return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
+}
+
+static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
+    uint32_t i;
+    c->row = ptx_div(k, tid, ptx_u32(t->wide));
+    c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
+    if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
+    if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    for (i = 0; i < ptxk__tile_phases(t); i++) {
+        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        c->to[i] = ptxk__tile_place(k, t, row, c->chunk);
+    }
+}
+
+/* at + rows * stride, in 64 bits; stride: u32, in elements of so many bytes; rows * bytes below 2^32. */
+static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
+    at = ptx_mad_wide(k, stride, ptx_u32(rows * bytes), ptx_as(at, PTX_U64));
+    return ptx_ptr(at, PTX_GLOBAL);
+}
+
+/* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
+static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
+                               uint32_t bytes) {
+    ptx_val row = ptx_mul_wide(k, c->row, stride);
+    at = ptx_ptr_add(k, at, row, bytes);
+    return ptx_ptr_add(k, at, c->chunk, 16);
+}
+
+/* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
+   from: of ptxk__tile_from. From sm_80 on the copies are under way when this returns, and belong to the next
+   group; before, they are stored, and the next barrier shows them. */
+static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
+                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
+    int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+    uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
+    ptx_val base[8], left, p, valid, words[2][4], here;
+    left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
+    if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
+    for (i = 0; i < phases; i++) base[i] = ptx_ptr_add(k, to, c->to[i], 1);
+    for (i = 0; i < passes; i += n) {
+        for (j = i; j < i + n && j < passes; j++) {
+            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
+            here = j ? ptxk__rows_on(k, from, stride, j * t->pass, bytes) : from;
+            if (async) {
+                valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
+                if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
+                ptx_cp_async_16_zfill(
+                    k, ptx_off(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
+                    here, valid);
+            } else {
+                if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+                ptxk_load16(k, &p, ptx_with(ptx_at(here, 0), PTX_NC), words[j - i]);
+            }
+        }
+        for (j = i; !async && j < i + n && j < passes; j++) {
+            if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
+                       words[j - i]);
+        }
+    }
+}
+
+static void ptxk__tile_commit(ptx_kernel *k) {
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
+}
+
+/* All copies have come, for all threads, and what any of them read before may be overwritten. */
+static void ptxk__tile_wait(ptx_kernel *k) {
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
+    ptx_bar_sync(k, ptx_imm(0));
+}
+
+/* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
+   half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
+   multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
+static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
+                                 ptx_val half) {
+    ptx_val at = ptxk__tile_place(k, t, row, half);
+    return ptx_ptr_add(k, tile, at, 1);
+}
+
+/* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
+   8) on. */
+static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
+    uint32_t bits = 2 * pair % t->swap * 16;
+    if (!bits) return reader;
+    reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
+    return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
+}
+
+static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
+    return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
+}
+
+/* This lane's chunk of a pair. */
+static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
+                               uint32_t pair) {
+    reader = ptxk__tile_turn(k, t, reader, pair);
+    return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
+}
+
+/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
+   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
+static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+    uint32_t turn = rows / (8 / t->swap) % t->swap;
+    if (turn) {
+        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
+        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
+    }
+    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
+}
+
+/* -- vocabulary: products of tiles -- */
+
+/* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
+   point, by its number, and what comes, in registers:
+     rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
+     columns B of two mma side by side, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
+     across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
+static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+    *row = ptx_and(k, lane, ptx_u32(15));
+    *half = ptx_shr(k, lane, ptx_u32(4));
+}
+
+static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+    ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
+    *row = ptx_mad(k, high, ptx_u32(8), low);
+    *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
+}
+
+/* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
+   of half the depth. */
+static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+                           const ptx_val b[2]) {
+    ptx_val out[4];
+    uint32_t i;
+    if (type == PTX_F32) {
+        ptx_mma(k, PTX_MMA_M16N8K8_F32, PTX_TF32, PTX_TF32, out, a, b, d);
+    } else if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
+        ptx_mma(k, PTX_MMA_M16N8K16_F32, type, type, out, a, b, d);
+    } else {
+        ptx_mma(k, PTX_MMA_M16N8K8_F32, type, type, out, a, b, d);
+        for (i = 0; i < 4; i++) d[i] = out[i];
+        ptx_mma(k, PTX_MMA_M16N8K8_F32, type, type, out, a + 2, b + 1, d);
+    }
+    for (i = 0; i < 4; i++) d[i] = out[i];
+}
+
+/* -- vocabulary: the blocks of a cluster -- */
+
+#define PTXK__CLUSTER 8u /* blocks of a cluster that every device with clusters takes */
+
+/* They lie side by side along z, as many as the launch says; of a launch without clusters each is one by
+   itself. Some may leave at once, those of the highest ranks: its barrier waits for those that are left, and
+   their shared memory is nobody's. Where a target has no clusters, a block is all there is. */
+typedef struct ptxk__cluster {
+    int possible;
+    ptx_val rank, live; /* this block's place; how many are left, from rank 0 on */
+} ptxk__cluster;
+
+static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
+    ptxk__cluster c;
+    c.possible = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    c.live = ptx_u32(1);
+    c.rank = ptx_u32(0);
+    if (c.possible) ptx_max_cluster(k, PTXK__CLUSTER);
+    return c;
+}
+
+/* A condition on which a block leaves. The others of the cluster may not, and need not: see above. */
+static ptx_val ptxk__cluster_leaves(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
+    return c->possible ? ptx_cluster_uniform(k, p) : p;
+}
+
+/* Between these two the others do what they did before, and need not wait. */
+static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
+    if (c->possible) ptx_cluster_arrive(k);
+}
+
+static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
+    if (c->possible) ptx_cluster_wait(k);
+}
+
+/* A barrier of the cluster, which is one of the block. */
+static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
+    if (!c->possible) {
+        ptx_bar_sync(k, ptx_imm(0));
+        return;
+    }
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+}
+
+/* p, where piece i of something that the live blocks share out is this one's, else false. */
+static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
+    ptx_val mine;
+    if (!c->possible) return p;
+    mine = ptx_rem(k, i, c->live);
+    mine = ptx_setp(k, PTX_EQ, mine, c->rank);
+    return ptx_and(k, p, mine);
+}
+
+/* Where the `turn`th live block behind this one, around the end, has what is at `address` here. */
+static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val address, ptx_val turn) {
+    ptx_val rank = ptx_add(k, c->rank, turn), less, p;
+    less = ptx_sub(k, rank, c->live);
+    p = ptx_setp(k, PTX_GE, rank, c->live);
+    rank = ptx_selp(k, less, rank, p);
+    return ptx_mapa(k, address, rank);
+}
+
+/* What each live block has a share of, to be had by all: the caller's writes, below `here`, come once for
+   this block's memory and once for all others', at `to`, in a loop; then all meet.
+
+       for (pass = 0; ptxk__cluster_spread(k, c, pass, here, &to); pass++) write(to);
+
+   Before it the block has arrived: what it has at `here` may be written over from then on. */
+static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
+                                ptx_val *to) {
+    ptx_val turn;
+    *to = here;
+    if (!pass) return 1;
+    if (pass == 1 && c->possible) {
+        ptx_cluster_wait(k);
+        turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
+        *to = ptxk__cluster_peer(k, c, here, turn);
+        return 1;
+    }
+    if (c->possible) ptx_end(k);
+    ptxk__cluster_meet(k, c);
+    return 0;
+}
+
+/* -- vocabulary: pages of a pool -- */
+
+/* The row, u64, of a head at a position of a page: pages are [kv_heads, page_size] rows, or, with rows_first,
+   [page_size, kv_heads]. */
+static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
+                              ptx_val page, ptx_val head, ptx_val position) {
+    ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
+    row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
+    inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
+    return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
+}
+
+/* -- vocabulary: online softmax -- */
+
+#define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
+
+/* 2^(x - y), the weight of a score x where y is the maximum. */
+static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
+    ptx_val difference = ptx_sub(k, x, y);
+    return ptx_ex2(k, difference);
+}
+
+/* A scale above 1 comes behind a product with q: q times that might become infinite, and 0 in K then NaN. */
+static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
+
+/* A state is a reference `most`, in base 2, that weights 2^(score - most) are relative to, the sum of those
+   weights, and the caller's sums of weighted values. */
+typedef struct ptxk__softmax {
+    ptx_var most, total;
+} ptxk__softmax;
+
+static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
+    ptxk__softmax s;
+    s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+    s.total = ptx_var_new(k, ptx_f32(0));
+    return s;
+}
+
+/* A score with +inf as the largest number, NaN as it is: no inf - inf is ever computed. */
+static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
+    ptx_val infinite;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
+    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
+}
+
+/* The reference becomes `most`: returns what the caller's sums are to be multiplied with. */
+static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
+    ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
+    shrink = ptxk__weight(k, old, most);
+    total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
+    ptx_set(k, s->most, most);
+    ptx_set(k, s->total, total);
+    return shrink;
+}
+
+/* n states become one: its reference, its total, and the factor of each state's sums. */
+static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
+                               ptx_val *factor, ptx_val *top, ptx_val *all) {
+    uint32_t i;
+    *top = most[0];
+    for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
+    for (i = 0; i < n; i++) {
+        factor[i] = ptxk__weight(k, most[i], *top);
+        *all = i ? ptx_fma(k, factor[i], total[i], *all) : ptx_op2(k, PTX_MUL, PTX_RN, factor[i], total[i]);
+    }
+}
+
+/* -- vocabulary: the last block to arrive -- */
+
+/* For all threads of a block, behind their writes to global memory: true in all threads of the last of
+   `count` blocks to come here with this counter (u32, global, 0 at first and afterwards again), which then
+   sees what the others wrote. flag: 4 bytes of shared memory that nothing else touches meanwhile. */
+static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
+    ptx_val last = ptx_sub(k, count, ptx_u32(1)), p, old;
+    ptx_bar_sync(k, ptx_imm(0));
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    {
+        /* release: the barrier has put the block's writes before it; acquire: for those of the others. inc
+           wraps to 0 when it finds `last`: ready for the next launch. */
+        old = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), last);
+        ptx_st(k, PTX_U32, ptx_at(flag, 0), old);
+    }
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    old = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
+    old = ptx_uniform(k, old);
+    return ptx_setp(k, PTX_EQ, old, last);
+}
+
+/* -- vocabulary: rows of elements -- */
+
+/* How a row of n elements is shared: by a warp to 1024, else by a block; in registers to 16384. Element
+   (round * threads + thread) * vec + e is element e of a thread's round. */
+#define PTXK__ROW_LANES 32u   /* elements of a lane, most, where a warp has a row */
+#define PTXK__ROW_THREADS 16u /* ... of a thread where a block has it: 1024 threads have 64 registers each */
+#define PTXK__N_MAX (1u << 24)
+
+typedef struct ptxk__row {
+    uint32_t n, vec, threads, rounds;
+    uint32_t passes; /* over the row, each of rounds accesses a thread; 1: the row stays in registers */
+    uint32_t block;  /* threads of a block */
+} ptxk__row;
+
+static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
+    ptxk__row f;
+    f.n = n;
+    for (f.vec = 16 / widest; n % f.vec;) f.vec /= 2;
+    if (n <= 1024) {
+        f.threads = 32;
+    } else {
+        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREADS;) f.threads *= 2;
+    }
+    f.rounds = ptxk__ceil_div(n, f.threads * f.vec);
+    f.passes = 1;
+    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREADS) {
+        f.rounds = PTXK__ROW_THREADS / 2 / f.vec;
+        f.passes = ptxk__ceil_div(n, f.threads * f.vec * f.rounds);
+    }
+    f.block = f.threads == 32 ? 256 : f.threads;
+    return f;
+}
+
+static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
+    return ptxk__ceil_div(rows, f->block / f->threads);
+}
+
+/* Where a thread is: its row, its first element, and which of its accesses are inside the row. */
+typedef struct ptxk__seat {
+    ptx_val row, lane, start; /* start: lane * vec, plus what passes add */
+    ptx_val inside[32];
+} ptxk__seat;
+
+/* In a warp's row, ends the warps that have none. */
+static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__seat *s) {
+    ptx_val tid = ptx_tid_x(k), p;
+    s->row = ptx_ctaid_x(k);
+    s->lane = tid;
+    if (f->threads == 32) {
+        p = ptx_shr(k, tid, ptx_u32(5));
+        s->row = ptx_mad(k, s->row, ptx_u32(f->block / 32), p);
+        s->lane = ptx_and(k, tid, ptx_u32(31));
+        p = ptx_setp(k, PTX_GE, s->row, rows);
+        ptx_guard(k, p);
+        ptx_ret(k);
+    }
+    s->start = f->vec > 1 ? ptx_mul(k, s->lane, ptx_u32(f->vec)) : s->lane;
+}
+
+static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
+    uint32_t size = f->threads * f->vec;
+    return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
+}
+
+static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
+    uint32_t r;
+    for (r = 0; r < f->rounds; r++) {
+        if (ptxk__row_partial(f, r)) {
+            ptx_val i = r ? ptx_add(k, s->start, ptx_u32(r * f->threads * f->vec)) : s->start;
+            s->inside[r] = ptx_setp(k, PTX_LT, i, ptx_u32(f->n));
+        }
+    }
+}
+
+/* The address of the thread's first element in the row; of a row of weights where `row` is NULL. */
+static ptx_val ptxk__row_at(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val args,
+                            size_t offset, uint32_t bytes, int own) {
+    ptx_val at = ptxk__arg_ptr(k, args, offset);
+    if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
+    return ptx_ptr_add(k, at, s->start, bytes);
+}
+
+static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
+                           ptx_val *out) {
+    uint32_t r, bytes = ptx_type_bytes(type);
+    for (r = 0; r < f->rounds; r++)
+        ptxk__load_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
+                      ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
+}
+
+static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
+                            const ptx_val *x) {
+    uint32_t r, bytes = ptx_type_bytes(type);
+    for (r = 0; r < f->rounds; r++) {
+        int partial = ptxk__row_partial(f, r);
+        if (partial) ptx_if(k, s->inside[r]);
+        ptxk_store_f32(k, type, f->vec, ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), x + r * f->vec);
+        if (partial) ptx_end(k);
+    }
+}
+
+static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op, ptx_val x, ptx_val scratch) {
+    if (f->threads == 32) return ptxk_warp_reduce(k, op, x, 1, 32);
+    return ptxk_block_reduce(k, op, x, f->threads / 32, scratch);
+}
+
+/* A loop over the passes of a row: the seat inside it; *i counts elements. ptx_end() closes it. */
+static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val *i) {
+    ptxk__seat here = *s;
+    *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
+    here.start = ptx_add(k, s->start, *i);
+    ptxk__row_inside(k, f, &here);
+    return here;
+}
+
+/* -- vocabulary: rows of weights, formats -- */
+
+/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
+   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
+   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
+   which values these are is `order`, and where x lies in shared memory is the same for all formats
+   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
+
+   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
+   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
+   it needs, and puts neighbours together. That no two lanes ask for one bank:
+     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours.
+                 Q4_0 and Q6_K, with few columns: 1024 values of theirs would end within a sector
+     unit 1024   a row's part is cut into runs, each of whole chunks for itself (a chunk that two share is
+                 copied twice). Those of Q8_0 lie 144 words apart, 16 banks, those of Q4_0 40 words, 8 banks.
+                 Chunks leave a block of Q6_K where it is in 4 banks: of four blocks 210 bytes apart, two and
+                 two meet. One of the two reads its words in the order 2, 3, 0, 1, and blocks that begin at a
+                 word, and need no fifth, read one again that keeps out of the others' way. */
+#define PTXK__ROWS_MAX 4u /* of a warp */
+
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* halves have an integer scale; not so; no integers */
+enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
+
+typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
+    ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
+    ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
+    ptx_val d[2], s[2]; /* ... of the factor of the first half's group, of the sum that this lane counts */
+    ptx_val c[10];          /* the format's own */
+} ptxk__lane;
+
+typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
+    ptx_val block;           /* its block's first byte */
+    ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
+    ptx_val pick;            /* ... and how prmt puts two of them together */
+    uint32_t turning;        /* lanes may read their words in another order: */
+    ptx_val other, fifth;    /* ... where the third word is read, and the fifth; `words` is the first's */
+    ptx_val swapped;         /* ... predicate: the order is 2, 3, 0, 1 */
+} ptxk__place;
+
+typedef struct ptxk__share {
+    ptx_val half[2][4]; /* bytes, each format's own multiple of the integers */
+    ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
+    ptx_val factor;     /* f32, of the block */
+    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane has */
+    ptx_val number[8];  /* f32 */
+} ptxk__share;
+
+typedef struct ptxk__block {
+    const char *name;
+    uint32_t id, values, bytes; /* of a block */
+    uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
+    uint32_t kind, order;
+    uint32_t is_signed;         /* the bytes */
+    uint32_t unit, pair; /* values of a step with few columns; blocks of 256 that lie side by side then */
+    uint32_t run, run_area;     /* values, bytes in shared memory of a run, where a step has 1024; or 0 */
+    uint32_t rows;              /* most of a warp */
+    float first, second;        /* the bytes' multiples, inverted */
+    float offset;               /* subtracted from every integer; has_minimum: the format's own */
+    uint32_t has_minimum;
+    void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
+    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+} ptxk__block;
+
+/* -- vocabulary: rows of weights, one reader for each format -- */
+
+/* Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
+   c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
+   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
+   parts. Masks and shifts of the lane make one rule of both cases. */
+static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
+    ptx_val pair, odd, upper, shift, p;
+    pair = ptx_shr(k, lane->at, ptx_u32(1));
+    odd = ptx_and(k, pair, ptx_u32(1));
+    upper = ptx_setp(k, PTX_GE, lane->at, ptx_u32(4));
+    shift = ptx_shl(k, odd, ptx_u32(4));
+    lane->c[1] = shift; /* of the last 4 bytes, for scales */
+    p = ptx_selp(k, ptx_u32(2), ptx_u32(0), upper);
+    lane->c[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
+    odd = ptx_and(k, lane->at, ptx_u32(1));
+    odd = ptx_shl(k, odd, ptx_u32(3));
+    lane->c[2] = ptx_add(k, lane->c[0], odd); /* of the middle 4 bytes, for a minimum */
+    p = ptx_add(k, shift, odd);
+    lane->c[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
+    lane->c[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
+    lane->c[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
+    lane->c[6] = ptx_and(k, lane->c[4], ptx_b32(0xff));
+    lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
+}
+
+/* (a >> shift & mask) | (b >> other & rest) */
+static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
+                               ptx_val other, ptx_val rest) {
+    ptx_val high, low;
+    high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
+    high = ptx_and(k, high, ptx_as(mask, PTX_U32));
+    low = ptx_shr(k, ptx_as(b, PTX_U32), other);
+    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32),
+                    ptx_imm(0xea)); /* low & rest | high */
+}
+
+/* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
+static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
+    ptx_val head[4], half[2], low, minimum;
+    ptxk_load16(k, NULL, ptx_at(block, 0), head);
+    ptx_unpack(k, PTX_F16, 2, head[0], half);
+    share->factor = ptx_cvt(k, PTX_F32, half[0]);
+    minimum = ptx_cvt(k, PTX_F32, half[1]);
+    low = ptxk__two_parts(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
+    share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
+    low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
+    share->scale[1] = ptx_as(low, PTX_S32);
+    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
+    low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
+    share->minimum = ptx_mul(k, minimum, low);
+}
+
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
+    uint32_t i;
+    ptxk_load16(k, NULL, ptx_at(own, 16), q);
+    for (i = 0; i < 4; i++) {
+        share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
+        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
+    }
+    ptxk__k_head(k, lane, at->block, share);
+}
+
+/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
+static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
+    ptx_val pair, odd;
+    ptxk__q4_k_lane(k, lane);
+    pair = ptx_and(k, lane->at, ptx_u32(6));
+    lane->c[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
+    odd = ptx_and(k, lane->at, ptx_u32(1));
+    lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
+}
+
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
+    uint32_t i;
+    fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
+    ptxk_load16(k, NULL, ptx_at(own, 48), q);
+    ptxk_load16(k, NULL, ptx_at(fifth, 16), h);
+    for (i = 0; i < 4; i++) {
+        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[8]);
+        x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
+        share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
+        x = ptx_shr(k, q[i], ptx_u32(3));
+        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+        share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
+    }
+    ptxk__k_head(k, lane, at->block, share);
+}
+
+/* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
+static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
+                           ptx_val *out) {
+    ptx_val word[9];
+    uint32_t i;
+    for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+}
+
+/* 16 bytes, `add` + offset behind what the place holds; turning lanes change the halves that they read. */
+static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
+                              ptx_val *out) {
+    ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
+    uint32_t i;
+    if (!at->turning) {
+        ptxk__words_at(k, at, from, offset, 4, out);
+        return;
+    }
+    other = ptx_ptr_add(k, at->other, add, 1);
+    for (i = 0; i < 4; i++)
+        out[i] = ptx_ld(k, PTX_B32, ptx_at(i < 2 ? from : other, (int64_t)(offset + 4 * (i & 1))));
+    from = ptx_ptr_add(k, at->fifth, add, 1);
+    word[4] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)offset));
+    for (i = 0; i < 4; i++) word[i] = ptx_selp(k, out[i ^ 2], out[i], at->swapped);
+    for (i = 0; i < 4; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+}
+
+static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
+    ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
+    return ptx_cvt(k, PTX_F32, x);
+}
+
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
+   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
+   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
+   subtraction. */
+static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
+    ptx_val a, n, h;
+    a = ptx_and(k, lane->at, ptx_u32(2));
+    lane->c[0] = ptx_sub(k, ptx_u32(6), a);
+    lane->c[1] = ptx_sub(k, ptx_u32(2), a);
+    n = ptx_and(k, lane->at, ptx_u32(4));
+    h = ptx_and(k, lane->at, ptx_u32(1));
+    h = ptx_shl(k, h, ptx_u32(4));
+    lane->c[2] = ptx_mad(k, n, ptx_u32(8), h);
+    h = ptx_add(k, lane->at, n);
+    lane->c[3] = h; /* 8 n + 2 a + h: of the first half's scale */
+    lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
+}
+
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
+    ptx_val from, q[4], h[4], x, y;
+    uint32_t i;
+    ptxk__16_bytes_at(k, at, lane->c[4], 0, q);
+    ptxk__16_bytes_at(k, at, lane->c[2], 128, h);
+    for (i = 0; i < 4; i++) {
+        x = ptx_shl(k, q[i], ptx_u32(2));
+        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
+        y = ptx_shl(k, h[i], lane->c[0]);
+        share->half[0][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
+        x = ptx_shr(k, q[i], ptx_u32(2));
+        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a));
+        y = ptx_shl(k, h[i], lane->c[1]);
+        share->half[1][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
+    }
+    from = ptx_ptr_add(k, at->block, lane->c[3], 1);
+    share->scale[0] = ptx_ld(k, PTX_S8, ptx_at(from, 192));
+    share->scale[1] = ptx_ld(k, PTX_S8, ptx_at(from, 196));
+    share->factor = ptxk__f16_at(k, at->block, 208);
+}
+
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
+    ptx_val words[8];
+    (void)lane;
+    ptxk__words_at(k, at, at->words, 0, 8, words);
+    memcpy(share->half[0], words, sizeof share->half[0]);
+    memcpy(share->half[1], words + 4, sizeof share->half[1]);
+    share->factor = ptxk__f16_at(k, at->block, 0);
+}
+
+/* The first half 16 times as the second: see ptxk__rows_product. */
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
+    ptx_val words[4];
+    uint32_t i;
+    (void)lane;
+    ptxk__words_at(k, at, at->words, 0, 4, words);
+    for (i = 0; i < 4; i++) {
+        share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+        share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
+    }
+    share->factor = ptxk__f16_at(k, at->block, 0);
+}
+
+/* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
+   lanes lie side by side. */
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptxk_load16(k, NULL, ptx_at(own, 0), words);
+    ptxk_widen(k, PTX_F32, words, share->number);
+    ptxk_load16(k, NULL, ptx_at(own, 512), words);
+    ptxk_widen(k, PTX_F32, words, share->number + 4);
+}
+
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptxk_load16(k, NULL, ptx_at(own, 0), words);
+    ptxk_widen(k, PTX_F16, words, share->number);
+}
+
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptxk_load16(k, NULL, ptx_at(own, 0), words);
+    ptxk_widen(k, PTX_BF16, words, share->number);
+}
+
+/* -- vocabulary: rows of weights, the table of formats -- */
+
+static const ptxk__block ptxk__blocks[] = {
+    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
+     ptxk__q4_k_lane, ptxk__q4_k_read},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
+    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
+     NULL, ptxk__q8_0_read},
+    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
+     0, NULL, ptxk__q4_0_read},
+    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
+     ptxk__q5_k_lane, ptxk__q5_k_read},
+    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
+     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read}};
+
+static const ptxk__block *ptxk__block_of(uint32_t format) {
+    size_t i;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        if (ptxk__blocks[i].id == format) return &ptxk__blocks[i];
+    return NULL;
+}
+
+/* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
+static uint32_t ptxk__block_step(const ptxk__block *b) {
+    return b->kind == PTXK__NUMBERS ? 8 : b->values;
+}
+
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
+    const ptxk__block *b = ptxk__block_of(format);
+    return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
+}
+
+/* -- vocabulary: rows of weights, how a warp takes them -- */
+
+/* How a warp takes rows of one matrix. */
+typedef struct ptxk__rows {
+    const ptxk__block *block;
+    uint32_t columns;
+    uint32_t planes;     /* of x: 2 or 1 of 8 bits; 0: f32 */
+    uint32_t record;     /* bytes of a record of x: 1024 values as integers, 256 as f32 */
+    uint32_t values;     /* ... its values */
+    uint32_t rows;       /* of the warp */
+    uint32_t unit;       /* values of a row in a step */
+    uint32_t unit_bytes;
+    uint32_t times;      /* shares of a lane in a step */
+    uint32_t area;       /* bytes in shared memory for a row's part of a step: whole chunks */
+    uint32_t runs;       /* ... of so many runs, */
+    uint32_t run_bytes, run_area; /* ... each of so many bytes of the row, and there */
+    uint32_t turning;    /* some lanes read their words in another order */
+    uint32_t step;       /* ... for the step: all rows */
+    uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
+    uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
+    uint32_t rounds;     /* chunks of a step that a lane copies */
+    uint32_t grain;      /* lanes copy from multiples of so many bytes on: whole sectors, where possible */
+    uint32_t toggles;    /* the start of a step between two such multiples moves so far on, back, on ... */
+    uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
+} ptxk__rows;
+
+/* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
+   their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
+static uint32_t ptxk__x_record(uint32_t planes) {
+    return planes ? 1024 * planes + 320 : 1024;
+}
+
+static uint32_t ptxk__x_values(uint32_t planes) {
+    return planes ? 1024 : 256;
+}
+
+/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of
+   a step. 0 when nothing fits. */
+static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                              uint32_t most, uint32_t unit, uint32_t room) {
+    memset(f, 0, sizeof *f);
+    f->block = block;
+    f->columns = columns;
+    f->planes = block->kind == PTXK__NUMBERS ? 0 : planes;
+    f->record = ptxk__x_record(f->planes);
+    f->values = ptxk__x_values(f->planes);
+    if (columns > 2 && unit > 1024) unit = 1024;
+    f->unit = block->unit < unit ? block->unit : unit;
+    f->unit_bytes = f->unit / block->values * block->bytes;
+    f->times = f->unit > 1024 ? 2 : 1;
+    f->runs = f->times == 1 && block->run ? f->unit / block->run : 1;
+    f->run_bytes = f->unit_bytes / f->runs;
+    f->turning = f->run_bytes % 16 != 0 && f->runs > 1;
+    f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
+    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
+    f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
+    f->run_area = block->aligned ? f->unit_bytes
+                  : f->runs > 1  ? block->run_area
+                                 : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
+    f->area = f->runs * f->run_area;
+    f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
+    if (columns > 4 && f->turning) f->rows = 1;
+    if (most && f->rows > most) f->rows = most;
+    while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
+    f->step = f->rows * f->area;
+    f->stages = 3 * f->step <= room ? 3 : 2;
+    f->ring = f->stages * f->step;
+    f->rounds = ptxk__ceil_div(f->step, 512);
+    return f->ring <= room;
+}
+
+static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                           uint32_t most, uint32_t room) {
+    return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
+}
+
+/* -- vocabulary: rows of weights, x -- */
+
+/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
+   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
+   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
+   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
+   A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
+
+static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
+    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
+}
+
+/* 0, 1, 3, 2 */
+static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
+    ptx_val half = ptx_shr(k, b, ptx_u32(1));
+    return ptx_xor(k, b, half);
+}
+
+/* Byte `which` of four words, as one word. */
+static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
+    uint32_t selector = which | (which + 4) << 4;
+    ptx_val low, high;
+    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
+    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
+    return ptx_prmt(k, low, high, ptx_b32(0x5410));
+}
+
+/* What the integers of a group of x are multiplied by to be x again, of the largest of its |x| and the sum of
+   all x * 0, which is NaN when anything in it is not finite; and what x is multiplied by to be integers. */
+static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
+    ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
+    *inverse = ptx_rcp(k, most);
+    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, top);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    *inverse = ptx_selp(k, *inverse, ptx_f32(0), p);
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    d = ptx_op2(k, PTX_DIV, PTX_RN, most, top);
+    return ptx_add(k, d, bad);
+}
+
+/* Puts 256 values of x into a record: lane l of a warp, all of it present, has values 8 l ... 8 l + 7, zeros
+   past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
+   record's 1024 (planes 0: of no meaning, the record is 256). */
+static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
+                        const ptx_val x[8]) {
+    ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
+    uint32_t e;
+    if (!planes) {
+        here = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1));
+        at = ptx_shl(k, lane, ptx_u32(1));
+        at = ptx_or(k, at, here);
+        here = ptx_ptr_add(k, record, at, 16);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x);
+        at = ptx_xor(k, at, ptx_u32(1));
+        here = ptx_ptr_add(k, record, at, 16);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x + 4);
+        return;
+    }
+    ptx_comment(k, "the group's factor; NaN when anything in it is not finite");
+    most = ptx_abs(k, x[0]);
+    bad = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
+    for (e = 1; e < 8; e++) {
+        d = ptx_abs(k, x[e]);
+        most = ptx_max(k, most, d);
+        bad = ptx_fma(k, x[e], ptx_f32(0), bad);
+    }
+    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
+    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 4);
+    d = ptxk__x_factor(k, planes, most, bad, &inverse);
+    for (e = 0; e < 8; e++) {
+        other = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
+        whole[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+        sum = e ? ptx_add(k, sum, whole[e]) : whole[e];
+    }
+    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
+    sum = ptx_cvt(k, PTX_F32, sum);
+    sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
+
+    ptx_comment(k, "8 lanes' order of 16 bytes");
+    bit = ptxk__bit(k, lane, 2); /* j1 */
+    at = ptx_shr(k, lane, ptx_u32(2));
+    at = ptx_and(k, at, ptx_u32(6)); /* 4 j3 + 2 j2 */
+    other = ptxk__bit(k, lane, 1);
+    at = ptx_or(k, at, other);
+    other = ptx_mul(k, bit, ptx_u32(11)); /* 8 j1 + 3 j1 */
+    at = ptx_xor(k, at, other);
+    other = ptx_and(k, lane, ptx_u32(1));
+    at = ptx_mad(k, at, ptx_u32(2), other);
+    here = ptx_ptr_add(k, record, block, 256 * planes);
+    here = ptx_ptr_add(k, here, at, 8);
+    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
+    words[0] = ptxk__gather_bytes(k, rounded, planes - 1);
+    words[1] = ptxk__gather_bytes(k, rounded + 4, planes - 1);
+    ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), words);
+    if (planes == 2) {
+        words[0] = ptxk__gather_bytes(k, whole, 0);
+        words[1] = ptxk__gather_bytes(k, whole + 4, 0);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
+    }
+    at = ptxk__gray(k, block);
+    here = ptx_ptr_add(k, record, at, 32);
+    here = ptx_ptr_add(k, here, lane, 1); /* 4 bytes for 4 lanes */
+    other = ptx_and(k, lane, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, other, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
+    here = ptx_ptr_add(k, record, block, 32);
+    here = ptx_ptr_add(k, here, lane, 1);
+    other = ptx_setp(k, PTX_LT, block, ptx_u32(2));
+    p = ptx_and(k, p, other);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
+}
+
+/* Puts a group of 32 values of x, its number in the column, into that column's records: a lane of a warp, all
+   of it present, has one. The bytes to spare in a record must be 0 already. */
+static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
+                              ptx_val x) {
+    ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
+    if (!planes) {
+        at = ptx_mad(k, group, ptx_u32(32), lane);
+        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* 4 of them, j, at j ^ (j >> 3 & 1) */
+        here = ptx_shl(k, here, ptx_u32(2));
+        at = ptx_xor(k, at, here);
+        here = ptx_ptr_add(k, records, at, 4);
+        ptx_st(k, PTX_F32, ptx_at(here, 0), x);
+        return;
+    }
+    most = ptx_abs(k, x);
+    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
+    bad = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
+    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 32);
+    d = ptxk__x_factor(k, planes, most, bad, &inverse);
+    other = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+    sum = ptxk_warp_reduce(k, PTX_ADD, whole, 1, 32);
+    sum = ptx_cvt(k, PTX_F32, sum);
+    sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
+
+    at = ptx_shr(k, group, ptx_u32(5));
+    record = ptx_ptr_add(k, records, at, ptxk__x_record(planes));
+    block = ptx_bfe(k, group, ptx_u32(3), ptx_u32(2));
+    bit = ptx_and(k, group, ptx_u32(1)); /* j1 */
+    at = ptx_and(k, group, ptx_u32(6));  /* 4 j3 + 2 j2 */
+    other = ptx_shr(k, lane, ptx_u32(4));
+    at = ptx_or(k, at, other);
+    other = ptx_mul(k, bit, ptx_u32(11));
+    at = ptx_xor(k, at, other);
+    other = ptx_and(k, lane, ptx_u32(15));
+    at = ptx_mad(k, at, ptx_u32(16), other);
+    here = ptx_ptr_add(k, record, block, 256 * planes);
+    here = ptx_ptr_add(k, here, at, 1);
+    if (planes == 2) {
+        other = ptx_add(k, whole, ptx_s32(128));
+        other = ptx_shr(k, other, ptx_u32(8));
+        ptx_st(k, PTX_U8, ptx_at(here, 0), ptx_as(other, PTX_U32));
+    }
+    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(whole, PTX_U32));
+    at = ptxk__gray(k, block);
+    other = ptx_and(k, group, ptx_u32(7));
+    at = ptx_mad(k, at, ptx_u32(8), other);
+    here = ptx_ptr_add(k, record, at, 4);
+    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
+}
+
+/* -- vocabulary: rows of weights, a warp's dot products -- */
+
+/* ptxk__rows_setup   once in a kernel: what depends on the lane
+   ptxk__rows_start   sends for the first steps of some rows: needs no x yet, so it can run before x is there
+   ptxk__rows_finish  all steps; every lane gets the sums
+   With state.next set, the copies do not end with some rows: after their last step next() aims them at other
+   rows of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or leaves them ended. What is sent and
+   what is multiplied are then two places in one sequence of steps. ptxk__rows_first sends for the first.
+   The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
+   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
+   sm_80; before, through registers, one step ahead. */
+
+typedef struct ptxk__rows_state {
+    ptxk__lane lane;
+    ptx_val group;                   /* j: which of 4 blocks at a time */
+    ptx_val ring, mine;              /* this warp's shared memory; there, this lane's first chunk */
+    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its run's area */
+    ptx_val run_of[8];               /* ... bytes of the row's part before that run */
+    ptx_val some;                    /* predicate: it copies in the last round too */
+    ptx_val steps;
+    ptx_val from[8];                 /* what the lane copies first, of each round */
+    ptx_val count[8];                /* not sized: in how many steps */
+    ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
+    ptx_val both[8];                 /* toggles: in two steps together */
+    ptx_val half[8];                 /* toggles: u64, of each chunk, bytes from the start of its sector */
+    ptx_val last[8];                 /* sized: in the last step */
+    ptx_var slot;                    /* offset in the ring of what is read in this step */
+    ptx_val own[2];                  /* bytes from a row's start to the lane's block */
+    ptx_val own_last;                /* not sized: in the last step; one that there is */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* places in a slot */
+    ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
+    ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
+    ptx_val run; /* runs: bytes of the row's part before the run with the lane's block */
+    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
+    ptx_val move[PTXK__ROWS_MAX];
+    ptx_var x;                       /* the record of the next step */
+    ptx_var sum[8][PTXK__ROWS_MAX];
+    ptx_val rest, turned;            /* bytes of the last step; toggles: what its place is turned by */
+    void (*next)(void *context);     /* or NULL */
+    void *context;
+    ptx_var ahead;                   /* next: the step of its rows that is sent for next; s->steps: none */
+    ptx_var kept[5][8];              /* next: from, count, last, both, half, where they change */
+} ptxk__rows_state;
+
+/* Where the copies of some rows begin. */
+typedef struct ptxk__aim {
+    ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
+} ptxk__aim;
+
+static int ptxk__has_cp_async(ptx_kernel *k) {
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+/* Where a lane's halves of x lie in a record, and their groups. Values of lane i, 16 from each of:
+     pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
+     nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
+     blocks of 32    32 i, and 16 further on */
+static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+    ptxk__lane *lane = &s->lane;
+    ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
+    uint32_t t;
+    if (f->block->kind == PTXK__NUMBERS) {
+        other = ptx_shr(k, at, ptx_u32(f->block->bytes == 4 ? 3 : 2));
+        other = ptx_and(k, other, ptx_u32(1));
+        b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
+        b = ptx_xor(k, b, other);
+        lane->x[0] = ptx_shl(k, b, ptx_u32(4));
+        lane->x[1] = f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512))
+                                          : ptx_xor(k, lane->x[0], ptx_u32(16));
+        s->own[0] = ptx_u32(0);
+        return;
+    }
+    if (f->block->order == PTXK__PAIRS_APART) {
+        b = at;
+        other = ptx_xor(k, at, ptx_u32(11));
+        at = ptx_and(k, at, ptx_u32(6));
+    } else if (f->block->order == PTXK__NIBBLES_APART) {
+        j1 = ptxk__bit(k, at, 1);
+        high = ptx_and(k, at, ptx_u32(5)); /* 4 j3 + j0 */
+        b = ptx_mul(k, j1, ptx_u32(11));
+        b = ptx_xor(k, high, b);
+        other = ptx_xor(k, b, ptx_u32(2));
+        high = ptx_and(k, at, ptx_u32(4));
+        at = ptx_or(k, high, j1);
+    } else {
+        j1 = ptx_and(k, at, ptx_u32(1));
+        high = ptx_and(k, at, ptx_u32(6)); /* 4 j3 + 2 j2 */
+        b = ptx_mul(k, j1, ptx_u32(11));
+        b = ptx_xor(k, high, b);
+        other = ptx_xor(k, b, ptx_u32(1));
+    }
+    for (t = 0; t < f->times; t++) {
+        ptx_val record = ptx_u32(0);
+        /* blocks of the first time: side by side, or 0, 2, 4, 6 */
+        block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
+        if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
+        if (f->block->values == 32) {
+            s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
+            s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
+        } else {
+            s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
+        }
+        if (f->runs > 1) {
+            s->run = ptx_div(k, block, ptx_u32(f->block->run / 256));
+            high = ptx_mul(k, s->run, ptx_u32(f->run_area - f->run_bytes));
+            s->own[t] = ptx_add(k, s->own[t], high);
+            s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
+        }
+        if (f->times > 1) {
+            record = ptx_shr(k, block, ptx_u32(2));
+            record = ptx_mul(k, record, ptx_u32(f->record));
+            block = ptx_and(k, block, ptx_u32(3));
+        }
+        if (!t) {
+            ptx_val here = ptx_mad(k, block, ptx_u32(256 * f->planes), record);
+            lane->x[0] = ptx_mad(k, b, ptx_u32(16), here);
+            lane->x[1] = ptx_mad(k, other, ptx_u32(16), here);
+        }
+        block = ptxk__gray(k, block);
+        record = ptx_mad(k, block, ptx_u32(32), record);
+        record = ptx_add(k, record, ptx_u32(1024 * f->planes));
+        lane->d[t] = ptx_mad(k, at, ptx_u32(4), record);
+        lane->s[t] = ptx_mad(k, lane->at, ptx_u32(4), record);
+    }
+}
+
+/* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
+static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
+                             ptx_val ring) {
+    uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
+    ptx_val chunk, at;
+    memset(s, 0, sizeof *s);
+    s->ring = ring;
+    s->mine = ptx_ptr_add(k, ring, lane, 16);
+    s->group = ptx_shr(k, lane, ptx_u32(3));
+    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(7));
+    ptxk__lane_places(k, f, s);
+    if (f->block->lane) f->block->lane(k, &s->lane);
+    for (i = 0; i < f->rounds; i++) {
+        chunk = ptx_add(k, lane, ptx_u32(32 * i));
+        s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
+        chunk = ptx_rem(k, chunk, ptx_u32(chunks));
+        if (f->runs > 1) {
+            at = ptx_div(k, chunk, ptx_u32(run));
+            s->run_of[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
+            chunk = ptx_rem(k, chunk, ptx_u32(run));
+        }
+        s->chunk_of[i] = ptx_shl(k, chunk, ptx_u32(4));
+    }
+    s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
+}
+
+/* bytes + low - chunk, of 0 ... 16 */
+static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
+    ptx_val x = ptx_add(k, bytes, low);
+    x = ptx_sub(k, x, chunk);
+    x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
+    x = ptx_min(k, x, ptx_s32(16));
+    return ptx_as(x, PTX_U32);
+}
+
+/* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
+   but those of the last round. */
+static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
+    uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
+    return f->block->aligned || (f->rows == 1 && end <= f->unit_bytes);
+}
+
+/* Whether a round's chunks come 512 bytes behind those of the round before. */
+static int ptxk__round_follows(const ptxk__rows *f, uint32_t round) {
+    return round && f->rows == 1 && f->runs == 1;
+}
+
+typedef struct ptxk__sent { /* a step's chunks on their way through registers */
+    ptx_val words[8][4], from[8], bytes[8], go[8], to;
+} ptxk__sent;
+
+/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
+   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
+static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                            ptx_val index, ptxk__sent *sent) {
+    int async = ptxk__has_cp_async(k);
+    ptx_val to, there, last, from, bytes, go, next;
+    uint32_t i;
+    there = ptx_setp(k, PTX_LT, index, s->steps);
+    if (f->sized) {
+        next = ptx_add(k, index, ptx_u32(1));
+        last = ptx_setp(k, PTX_EQ, next, s->steps);
+    }
+    to = ptx_ptr_add(k, s->mine, slot, 1);
+    sent->to = to;
+    for (i = 0; i < f->rounds; i++) {
+        if (ptxk__round_follows(f, i)) {
+            from = ptx_ptr_add(k, from, ptx_u64(512), 1);
+        } else {
+            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
+            if (f->toggles) {
+                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
+                if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+            }
+            from = ptx_ptr(from, PTX_GLOBAL);
+        }
+        bytes = ptx_u32(16);
+        if (f->sized) {
+            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full[i]);
+            bytes = ptx_selp(k, s->last[i], bytes, last);
+            go = there;
+            if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
+        } else {
+            go = ptx_setp(k, PTX_LT, index, s->count[i]);
+        }
+        if (async) {
+            if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
+            ptx_guard(k, go);
+            if (f->sized) ptx_cp_async_16_zfill(k, to, from, bytes);
+            else ptx_cp_async_16(k, to, from);
+        } else {
+            sent->go[i] = go;
+            sent->from[i] = from;
+            sent->bytes[i] = bytes;
+            if (f->sized) {
+                next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
+                go = ptx_and(k, go, next);
+            }
+            ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
+        }
+        if (!f->toggles || ptxk__round_is_whole(f, i)) continue;
+        next = ptx_get(k, s->full[i]);
+        next = ptx_sub(k, s->both[i], next);
+        ptx_set(k, s->full[i], next);
+    }
+    if (async) ptx_cp_async_commit(k);
+}
+
+/* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
+   chunk, two by two. */
+static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
+    ptx_val to = sent->to, j, p, from, here, x;
+    uint32_t i;
+    if (ptxk__has_cp_async(k)) return;
+    for (i = 0; i < f->rounds; i++) {
+        if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
+        ptx_guard(k, sent->go[i]);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), sent->words[i]);
+        if (f->block->aligned) continue;
+        p = ptx_setp(k, PTX_LT, sent->bytes[i], ptx_u32(16));
+        p = ptx_and(k, p, sent->go[i]);
+        ptx_if(k, p);
+        j = ptx_for(k, ptx_u32(0), sent->bytes[i], ptx_u32(2));
+        from = ptx_ptr_add(k, sent->from[i], j, 1);
+        here = ptx_ptr_add(k, to, j, 1);
+        x = ptx_ld(k, PTX_U16, ptx_at(from, 0));
+        ptx_st(k, PTX_U16, ptx_at(here, 0), x);
+        ptx_end(k);
+        ptx_end(k);
+    }
+}
+
+/* The steps of `bytes` bytes of each row. */
+static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
+    ptx_val last_step, p;
+    s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
+    last_step = ptx_sub(k, s->steps, ptx_u32(1));
+    if (f->toggles) {
+        s->turned = ptx_and(k, last_step, ptx_u32(1));
+        s->turned = ptx_mul(k, s->turned, ptx_u32(f->toggles));
+    }
+    s->rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
+    s->rest = ptx_sub(k, bytes, s->rest);
+    if (f->sized) return;
+    p = ptx_setp(k, PTX_LT, s->own[0], s->rest);
+    s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
+}
+
+/* Where copies of the rows row ... row + f->rows - 1 of n begin; base: of row 0, what is skipped included. */
+static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
+                           ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
+    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
+    uint32_t i;
+    unit = ptx_u32(f->unit_bytes);
+    last_row = ptx_sub(k, n, ptx_u32(1));
+    if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
+    for (i = 0; i < f->rounds; i++) {
+        if (!ptxk__round_follows(f, i)) {
+            r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
+            r = ptx_min(k, r, last_row);
+            at = ptx_mul_wide(k, r, row_bytes);
+            at = ptx_ptr_add(k, base, at, 1);
+            if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
+            off = s->chunk_of[i];
+            if (!f->block->aligned) {
+                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* a number, no address to be followed */
+                low = ptx_and(k, low, ptx_u32(f->grain - 1));
+            }
+            if (f->toggles) {
+                off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
+                here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
+                aim->half[i] = ptx_cvt(k, PTX_U64, here);
+            } else if (!f->block->aligned) {
+                off = ptx_sub(k, s->chunk_of[i], low);
+            }
+            aim->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+        }
+        if (!f->sized) {
+            p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
+            aim->count[i] = ptx_selp(k, s->steps, last_step, p);
+            if (i + 1 == f->rounds && f->step % 512)
+                aim->count[i] = ptx_selp(k, aim->count[i], ptx_u32(0), s->some);
+            continue;
+        }
+        here = low;
+        if (f->toggles) {
+            off = ptx_xor(k, low, ptx_u32(f->toggles));
+            here = ptx_xor(k, low, s->turned);
+        }
+        if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
+        aim->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        if (ptxk__round_is_whole(f, i)) continue;
+        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
+        aim->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
+        if (!f->toggles) continue;
+        p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
+        aim->both[i] = ptx_add(k, aim->full[i], p);
+    }
+}
+
+/* The order of words of row i, whose block lies `past` bytes, 0 or 2, behind a word: of four blocks that a
+   warp reads at a time 0 and 2 or 1 and 3 are past one. */
+static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
+    ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
+    odd = ptx_and(k, s->group, ptx_u32(1));
+    odd = ptx_shl(k, odd, ptx_u32(2));
+    again = ptx_sub(k, ptx_u32(8), odd);
+    again = ptx_selp(k, ptx_u32(16), again, p);
+    s->fifth[i] = ptx_add(k, at, again);
+    odd = ptx_setp(k, PTX_NE, s->group, ptx_u32(0));
+    p = ptx_and(k, p, odd);
+    s->swapped[i] = p;
+    again = ptx_add(k, at, ptx_u32(8));
+    s->words[0][i] = ptx_selp(k, again, at, p);
+    s->other[i] = ptx_selp(k, at, again, p);
+}
+
+/* Where what is read of those rows lies in a slot. */
+static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
+                            ptx_val row_bytes, ptx_val row, ptx_val n) {
+    ptx_val last_row, r, at, low, p, here, off;
+    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
+    if (f->block->aligned) return;
+    last_row = ptx_sub(k, n, ptx_u32(1));
+    for (i = 0; i < f->rows; i++) {
+        r = ptx_add(k, row, ptx_u32(i));
+        r = ptx_min(k, r, last_row);
+        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* likewise */
+        low = ptx_mad(k, r, row_bytes, at);
+        if (f->runs > 1) low = ptx_add(k, low, s->run);
+        low = ptx_and(k, low, ptx_u32(f->grain - 1));
+        if (f->toggles) {
+            off = ptx_and(k, low, ptx_u32(f->toggles));
+            p = ptx_add(k, off, off);
+            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* on, or back */
+            s->moved[i] = ptx_var_new(k, ptx_u32(0));
+        }
+        for (t = 0; t < f->times; t++) {
+            if (t && delta % 4 == 0) {
+                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(delta));
+                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(delta));
+                s->pick[t][i] = s->pick[0][i];
+                continue;
+            }
+            here = ptx_add(k, low, s->own[t]);
+            here = ptx_add(k, here, ptx_u32(f->area * i));
+            s->block[t][i] = here;
+            if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
+                off = ptx_and(k, low, ptx_u32(2));
+                at = ptx_add(k, here, off);
+                here = ptx_add(k, here, ptx_u32(2));
+            } else {
+                at = here;
+            }
+            at = ptx_and(k, at, ptx_u32(~3u));
+            s->words[t][i] = at;
+            off = ptx_sub(k, here, at);
+            if (f->turning) ptxk__rows_turn(k, s, i, off);
+            off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
+            s->pick[t][i] = ptx_as(off, PTX_B32);
+        }
+    }
+}
+
+/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
+   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
+   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
+   ptxk__rows_finish is through. */
+static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
+    ptx_val base, r;
+    ptxk__aim aim;
+    ptxk__sent sent;
+    uint32_t i;
+    base = ptx_ptr_add(k, weights, skip, 1);
+    ptxk__rows_steps(k, f, s, bytes);
+    ptxk__rows_aim(k, f, s, base, row_bytes, row, n, &aim);
+    memcpy(s->from, aim.from, sizeof s->from);
+    memcpy(s->count, aim.count, sizeof s->count);
+    memcpy(s->both, aim.both, sizeof s->both);
+    memcpy(s->half, aim.half, sizeof s->half);
+    memcpy(s->last, aim.last, sizeof s->last);
+    for (i = 0; i < f->rounds && f->sized; i++)
+        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, aim.full[i]);
+    ptxk__rows_view(k, f, s, base, row_bytes, row, n);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
+    for (i = 0; i + 1 < f->stages; i++) {
+        ptx_var index = ptx_var_new(k, ptx_u32(i));
+        r = ptx_get(k, index);
+        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), r, &sent);
+        ptxk__rows_keep(k, f, &sent);
+    }
+    s->slot = ptx_var_new(k, ptx_u32(0));
+}
+
+/* What of an aim is kept in variables: where it is the same for all rows it is not. */
+static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+    uint32_t i;
+    s->slot = ptx_var_new(k, ptx_u32(0));
+    s->ahead = ptx_var_new(k, ptx_u32(0));
+    for (i = 0; i < rounds; i++) {
+        s->kept[0][i] = ptx_var_new(k, ptx_u64(0));
+        s->kept[1][i] = ptx_var_new(k, ptx_u32(0));
+        s->kept[2][i] = ptx_var_new(k, ptx_u32(0));
+        s->kept[3][i] = ptx_var_new(k, ptx_u32(0));
+        s->kept[4][i] = ptx_var_new(k, ptx_u64(0));
+        s->full[i] = ptx_var_new(k, ptx_u32(0));
+    }
+}
+
+static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                const ptxk__aim *aim) {
+    uint32_t i;
+    for (i = 0; i < f->rounds; i++) {
+        if (!ptxk__round_follows(f, i))
+            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
+        if (!f->sized) {
+            ptx_set(k, s->kept[1][i], aim->count[i]);
+            continue;
+        }
+        ptx_set(k, s->kept[2][i], aim->last[i]);
+        if (f->toggles && !ptxk__round_follows(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
+        if (ptxk__round_is_whole(f, i)) continue;
+        ptx_set(k, s->full[i], aim->full[i]);
+        if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
+    }
+    ptx_set(k, s->ahead, ptx_u32(0));
+}
+
+/* Sends for the step that comes next, of these rows or the first of the next; makes a group in any case. */
+static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                               ptxk__sent *sent) {
+    ptx_val index = ptx_get(k, s->ahead), p;
+    uint32_t i;
+    p = ptx_setp(k, PTX_GE, index, s->steps);
+    ptx_if(k, p);
+    s->next(s->context);
+    ptx_end(k);
+    for (i = 0; i < f->rounds; i++) {
+        if (!ptxk__round_follows(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
+        if (!f->sized) {
+            s->count[i] = ptx_get(k, s->kept[1][i]);
+            continue;
+        }
+        s->last[i] = ptx_get(k, s->kept[2][i]);
+        if (f->toggles && !ptxk__round_follows(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
+        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
+    }
+    index = ptx_get(k, s->ahead);
+    ptxk__rows_send(k, f, s, slot, index, sent);
+    index = ptx_add(k, index, ptx_u32(1));
+    index = ptx_min(k, index, s->steps);
+    ptx_set(k, s->ahead, index);
+}
+
+/* The first steps of a sequence of rows, which were aimed at. */
+static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+    ptxk__sent sent;
+    ptx_val i, slot;
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
+    ptx_set(k, s->slot, ptx_u32(0));
+    i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
+    slot = ptx_mul(k, i, ptx_u32(f->step));
+    ptxk__rows_send_on(k, f, s, slot, &sent);
+    ptxk__rows_keep(k, f, &sent);
+    ptx_end(k);
+}
+
+/* x of one column for one share: halves by plane or the numbers themselves, factors, the (negative) sum. */
+typedef struct ptxk__x_share {
+    ptx_val x[2][2][4], number[8], d[2], sum;
+} ptxk__x_share;
+
+/* One share of x times one share of weights, added to the sum.
+     scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
+     unscaled    factor (d (P + P')), or of Q4_0 factor (d first (16 P + P') - offset s)
+   P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
+   32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
+static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                               const ptxk__x_share *x, ptx_var sum) {
+    ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
+    ptx_val part[2], total, dot, scale;
+    uint32_t h, p, i;
+    for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
+        dot = ptx_s32(0);
+        for (h = 0; h < 2; h++) {
+            if (h && f->block->first < 1) dot = ptx_shl(k, dot, ptx_u32(4));
+            for (i = 0; i < 4; i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
+        }
+        part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
+    }
+    for (h = 0; h < 2 && f->block->kind == PTXK__SCALED; h++) {
+        for (p = 0; p < f->planes; p++) {
+            dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
+            for (i = 0; i < 4; i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
+            part[h] = dot;
+        }
+        if (f->planes == 1) {
+            part[h] = ptx_mul(k, part[h], w->scale[h]);
+            part[h] = ptx_cvt(k, PTX_F32, part[h]);
+        } else {
+            part[h] = ptx_cvt(k, PTX_F32, part[h]);
+            scale = ptx_cvt(k, PTX_F32, w->scale[h]);
+            part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
+        }
+    }
+    if (f->block->kind == PTXK__SCALED) {
+        total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], x->d[0]);
+        total = ptx_fma(k, part[1], x->d[1], total);
+    } else {
+        total = ptx_cvt(k, PTX_F32, part[0]);
+        total = f->block->offset > 0 ? ptx_fma(k, total, x->d[0], x->sum)
+                                     : ptx_op2(k, PTX_MUL, PTX_RN, total, x->d[0]);
+    }
+    dot = ptx_get(k, sum);
+    dot = ptx_fma(k, total, w->factor, dot);
+    if (f->block->has_minimum) dot = ptx_fma(k, w->minimum, x->sum, dot);
+    ptx_set(k, sum, dot);
+}
+
+static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
+                         uint32_t time, ptxk__x_share *x) {
+    const ptxk__block *b = f->block;
+    ptx_val here;
+    uint32_t h, p, shift = 256 * f->planes * b->pair * time;
+    memset(x, 0, sizeof *x);
+    for (h = 0; h < 2; h++) {
+        here = ptx_ptr_add(k, record, s->lane.x[h], 1);
+        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
+        for (p = 0; p < f->planes; p++)
+            ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
+    }
+    if (!f->planes) return;
+    here = ptx_ptr_add(k, record, s->lane.d[time], 1);
+    x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+    if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
+    if (b->kind == PTXK__SCALED) {
+        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
+        if (b->second < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second));
+    }
+    if (!b->has_minimum && !(b->offset > 0)) return;
+    here = ptx_ptr_add(k, record, s->lane.s[time], 1);
+    x->sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
+    x->sum = b->has_minimum ? ptx_neg(k, x->sum) : ptx_op2(k, PTX_MUL, PTX_RN, x->sum, ptx_f32(-b->offset));
+}
+
+static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
+                            ptx_val stride) {
+    ptx_val here, slot, before, own, p, record;
+    ptxk__share share[PTXK__ROWS_MAX];
+    ptxk__x_share x;
+    ptxk__place place;
+    ptxk__sent sent;
+    uint32_t r, c, t;
+    memset(&place, 0, sizeof place);
+    place.turning = f->turning;
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+    /* the step before had slot `before`; the step f->stages - 1 later has it next */
+    slot = ptx_get(k, s->slot);
+    here = ptx_ptr_add(k, s->ring, slot, 1);
+    if (f->stages == 2) {
+        before = ptx_xor(k, slot, ptx_u32(f->step));
+        ptx_set(k, s->slot, before);
+    } else {
+        before = ptx_sub(k, slot, ptx_u32(f->step));
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
+        before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step));
+        slot = ptx_add(k, slot, ptx_u32(f->step));
+        slot = ptx_selp(k, ptx_u32(0), slot, p);
+        ptx_set(k, s->slot, slot);
+    }
+    slot = here;
+    if (s->next) {
+        ptxk__rows_send_on(k, f, s, before, &sent);
+        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
+    } else {
+        here = ptx_add(k, step, ptx_u32(f->stages - 1));
+        ptxk__rows_send(k, f, s, before, here, &sent);
+    }
+    own = s->own[0];
+    if (!f->sized) {
+        here = ptx_add(k, step, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, here, s->steps);
+        own = ptx_selp(k, s->own_last, own, p);
+    }
+    if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
+    for (t = 0; t < f->times; t++) {
+        for (r = 0; r < f->rows; r++) {
+            if (f->block->aligned) {
+                place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
+            } else {
+                here = slot;
+                if (f->toggles) {
+                    p = ptx_get(k, s->moved[r]);
+                    here = ptx_ptr_add(k, slot, p, 1);
+                    if (t + 1 == f->times) {
+                        p = ptx_sub(k, s->move[r], p);
+                        ptx_set(k, s->moved[r], p);
+                    }
+                }
+                place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
+                place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
+                place.pick = s->pick[t][r];
+                if (f->turning) {
+                    place.other = ptx_ptr_add(k, here, s->other[r], 1);
+                    place.fifth = ptx_ptr_add(k, here, s->fifth[r], 1);
+                    place.swapped = s->swapped[r];
+                }
+            }
+            f->block->read(k, &s->lane, &place, &share[r]);
+        }
+        record = ptx_get(k, s->x);
+        record = ptx_ptr(record, PTX_SHARED);
+        for (c = 0; c < f->columns; c++) {
+            if (c) record = ptx_ptr_add(k, record, stride, 1);
+            ptxk__rows_x(k, f, s, record, t, &x);
+            for (r = 0; r < f->rows; r++) {
+                if (f->planes) {
+                    ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
+                } else {
+                    here = ptx_get(k, s->sum[c][r]);
+                    here = ptxk_dot(k, 8, share[r].number, x.number, here);
+                    ptx_set(k, s->sum[c][r], here);
+                }
+            }
+        }
+    }
+    record = ptx_get(k, s->x);
+    record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
+    ptx_set(k, s->x, record);
+    ptxk__rows_keep(k, f, &sent);
+}
+
+/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
+   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
+                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
+    ptx_val step;
+    uint32_t c, r;
+    s->x = ptx_var_new(k, x);
+    for (c = 0; c < f->columns; c++)
+        for (r = 0; r < f->rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
+    step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
+    ptxk__rows_step(k, f, s, step, stride);
+    ptx_end(k);
+    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    for (c = 0; c < f->columns; c++) {
+        for (r = 0; r < f->rows; r++) {
+            out[c][r] = ptx_get(k, s->sum[c][r]);
+            out[c][r] = ptxk_warp_reduce(k, PTX_ADD, out[c][r], 1, 32);
+        }
+    }
+}
+
+/* -- vocabulary: weights eight at a time -- */
+
+/* Formats whose weights can be read eight at a time, as numbers. */
+typedef struct ptxk__eight {
+    uint32_t id, block, bytes; /* weights of a block; its bytes */
+    const char *name;
+} ptxk__eight;
+
+static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"},
+                                           {PTXK_Q6_K, 256, 210, "q6_k"}, {PTXK_Q8_0, 32, 34, "q8_0"},
+                                           {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
+                                           {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
+
+static const ptxk__eight *ptxk__eight_of(uint32_t format) {
+    size_t i;
+    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++)
+        if (ptxk__eights[i].id == format) return &ptxk__eights[i];
+    return NULL;
+}
+
+/* Eight weights of a block: scale * q[i] + offset. */
+typedef struct ptxk__octet {
+    ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
+    ptx_val scale, offset;
+    int scaled, has_offset;
+} ptxk__octet;
+
+/* The four bytes of a word as f32, less `minus`: the byte becomes the lowest digits of 2^23. */
+static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptx_val x = ptx_prmt(k, ptx_as(word, PTX_B32), ptx_b32(0x4b000000), ptx_b32(0x7540 + i));
+        out[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F32), ptx_f32(8388608.0 + minus));
+    }
+}
+
+/* Weights in global memory do not change while a kernel runs. */
+static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
+    ptx_mem mem = ptx_at(at, offset);
+    return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+}
+
+/* Two words from an address that is even. */
+static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
+    ptx_val half[4], pair[2];
+    uint32_t i;
+    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_at(at, offset + 2 * i));
+    for (i = 0; i < 2; i++) {
+        pair[0] = half[2 * i];
+        pair[1] = half[2 * i + 1];
+        words[i] = ptx_pack(k, PTX_B32, 2, pair);
+    }
+}
+
+/* Weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address; of Q8_0, whose blocks have 32, e
+   may pass 3: of the blocks behind. */
+static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
+    ptx_val words[4], here, j, shift, wide[8];
+    uint32_t i;
+    o->scaled = o->has_offset = 0;
+    if (format == PTXK_Q4_K || format == PTXK_Q5_K) {
+        ptx_val low, high, p, s, other, d, m, fifth[2];
+        j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
+        here = ptx_shr(k, j, ptx_u32(1));
+        i = 0;
+        shift = ptx_and(k, e, ptx_u32(3));
+        here = ptx_mad(k, here, ptx_u32(4), shift);
+        here = ptx_ptr_add(k, at, here, 8);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
+        if (format == PTXK_Q5_K) { /* bit j of 32 bytes */
+            here = ptx_ptr_add(k, at, shift, 8);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), fifth);
+        }
+        shift = ptx_and(k, j, ptx_u32(1));
+        shift = ptx_shl(k, shift, ptx_u32(2));
+        for (i = 2; i < 4; i++) {
+            words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
+            words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+            if (format == PTXK_Q5_K) {
+                p = ptx_shr(k, ptx_as(fifth[i - 2], PTX_U32), j);
+                p = ptx_and(k, p, ptx_u32(0x01010101));
+                p = ptx_shl(k, p, ptx_u32(4));
+                words[i] = ptx_or(k, words[i], ptx_as(p, PTX_B32));
+            }
+            ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
+        }
+        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_at(at, 0), words);
+        ptx_unpack(k, PTX_F16, 2, words[0], wide);
+        d = ptx_cvt(k, PTX_F32, wide[0]);
+        m = ptx_cvt(k, PTX_F32, wide[1]);
+        p = ptx_setp(k, PTX_GE, j, ptx_u32(4));
+        shift = ptx_and(k, j, ptx_u32(3));
+        shift = ptx_shl(k, shift, ptx_u32(3));
+        low = ptx_shr(k, ptx_as(words[1], PTX_U32), shift);   /* b[j & 3] */
+        high = ptx_shr(k, ptx_as(words[2], PTX_U32), shift);  /* b[4 + (j & 3)] */
+        other = ptx_shr(k, ptx_as(words[3], PTX_U32), shift); /* b[8 + (j & 3)] */
+        s = ptx_bfe(k, low, ptx_u32(6), ptx_u32(2));
+        s = ptx_bfi(k, ptx_as(s, PTX_B32), ptx_as(other, PTX_B32), ptx_u32(4), ptx_u32(2));
+        s = ptx_and(k, s, ptx_b32(63));
+        low = ptx_and(k, ptx_as(low, PTX_B32), ptx_b32(63));
+        s = ptx_selp(k, s, low, p);
+        s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
+        o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, s);
+        other = ptx_shr(k, other, ptx_u32(4));
+        s = ptx_bfe(k, high, ptx_u32(6), ptx_u32(2));
+        s = ptx_bfi(k, ptx_as(s, PTX_B32), ptx_as(other, PTX_B32), ptx_u32(4), ptx_u32(2));
+        s = ptx_and(k, s, ptx_b32(63));
+        high = ptx_and(k, ptx_as(high, PTX_B32), ptx_b32(63));
+        s = ptx_selp(k, s, high, p);
+        s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
+        m = ptx_neg(k, m);
+        o->offset = ptx_op2(k, PTX_MUL, PTX_RN, m, s);
+        o->scaled = o->has_offset = 1;
+        return;
+    }
+    if (format == PTXK_Q6_K) {
+        ptx_val n, c, l, low[2], high[2], d;
+        n = ptx_shr(k, e, ptx_u32(4));             /* the half of 128 */
+        c = ptx_bfe(k, e, ptx_u32(2), ptx_u32(2)); /* its group of 32 */
+        l = ptx_and(k, e, ptx_u32(3));             /* eighth of the group */
+        j = ptx_and(k, c, ptx_u32(1));
+        j = ptx_mad(k, j, ptx_u32(4), l);
+        j = ptx_mad(k, n, ptx_u32(8), j);
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 0, low);
+        j = ptx_mad(k, n, ptx_u32(4), l);
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 128, high);
+        shift = ptx_shr(k, c, ptx_u32(1));
+        shift = ptx_shl(k, shift, ptx_u32(2));
+        c = ptx_shl(k, c, ptx_u32(1));
+        for (i = 0; i < 2; i++) {
+            low[i] = ptx_as(ptx_shr(k, ptx_as(low[i], PTX_U32), shift), PTX_B32);
+            high[i] = ptx_as(ptx_shr(k, ptx_as(high[i], PTX_U32), c), PTX_B32);
+            high[i] = ptx_shl(k, high[i], ptx_u32(4));
+            high[i] = ptx_and(k, high[i], ptx_b32(0x30303030));
+            low[i] = ptx_lop3(k, low[i], ptx_b32(0x0f0f0f0f), high[i], ptx_imm(0xea)); /* low & mask | high */
+            ptxk__bytes_to_f32(k, low[i], 32, o->q + 4 * i);
+        }
+        j = ptx_shr(k, e, ptx_u32(1));
+        here = ptx_ptr_add(k, at, j, 1);
+        j = ptx_ld(k, PTX_S8, ptxk__weight_at(here, 192));
+        j = ptx_cvt(k, PTX_F32, j);
+        d = ptxk__f16_at(k, at, 208);
+        o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
+        o->scaled = 1;
+        return;
+    }
+    if (format == PTXK_Q8_0) {
+        j = ptx_shr(k, e, ptx_u32(2));
+        at = ptx_ptr_add(k, at, j, 34);
+        j = ptx_and(k, e, ptx_u32(3));
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 2, words);
+        for (i = 0; i < 2; i++) {
+            words[i] = ptx_xor(k, words[i], ptx_b32(0x80808080u));
+            ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
+        }
+        o->scale = ptxk__f16_at(k, at, 0);
+        o->scaled = 1;
+        return;
+    }
+    if (format == PTXK_Q4_0) { /* low halves of 16 bytes, then the high ones */
+        j = ptx_shr(k, e, ptx_u32(2));
+        at = ptx_ptr_add(k, at, j, 18);
+        j = ptx_and(k, e, ptx_u32(1));
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 2, words);
+        shift = ptx_and(k, e, ptx_u32(2));
+        shift = ptx_shl(k, shift, ptx_u32(1));
+        for (i = 0; i < 2; i++) {
+            words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
+            words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+            ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
+        }
+        o->scale = ptxk__f16_at(k, at, 0);
+        o->scaled = 1;
+        return;
+    }
+    if (format == PTXK_F32) {
+        here = ptx_ptr_add(k, at, e, 32);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 0), o->q);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 16), o->q + 4);
+        return;
+    }
+    here = ptx_ptr_add(k, at, e, 16);
+    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_at(here, 0), o->q);
+}
+
+/* ---- [CORE] ---------------------------------------------------------------------------------------------
+
+   The operations, one after the other. Each begins with its limits, its plan and the check of its arguments;
+   what emits its code follows, and ptxk_<name>_emit_ ends it. */
+
+/* ======== flash_decode ================================================================================== */
+
+/* -- flash_decode: limits and plan -- */
+
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
 #define PTXK__TILE 8u /* columns that all variants can take in one block: the grid's unit */
 #define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* chunks that a combine has in flight */
-#define PTXK__CLUSTER 8u /* blocks of a cluster that every device with clusters takes */
 #define PTXK__QUERIES 8u
 #define PTXK__RING 3u   /* mma: items of a warp in shared memory; all but one are under way */
 #define PTXK__SLAB 128u /* mma: most elements of a row in one item */
-#define PTXK__LEN_MAX 0x7fffffffu
-#define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
 #define PTXK__REST 0.000244140625 /* 2^-12: what f16's second term of q, at most 2^15, is worth */
-#define PTXK__SCATTER_THREADS 256u
 
+/* All that follows from a flash_decode description. */
 typedef struct ptxk__flash {
     ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
     uint32_t heads, kv_heads, d, queries;
@@ -1808,40 +3990,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     return PTX_E_NONE;
 }
 
-/* The caches of one sequence by strides (elements): rows of `bytes`, of multiples of `whole` elements. */
-static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
-                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
-                                  ptxk_message *why) {
-    ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
-    int fits = 1;
-    uint64_t a = ptxk__product(head_stride, kv_heads - 1, &fits),
-             b = ptxk__product(row_stride, max_seq - 1, &fits);
-    if (head_stride % whole || row_stride % whole)
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "%s: the strides %llu and %llu must be multiples of %u elements", op,
-                            (unsigned long long)head_stride, (unsigned long long)row_stride, whole);
-    if (!fits || a > UINT64_MAX >> 4 || b > UINT64_MAX >> 4 || row_stride > most)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the strides pass 2^60 elements, or that of rows %llu",
-                            op, (unsigned long long)most);
-    ptxk__span_repeat(&rows, 0, kv_heads, head_stride);
-    ptxk__span_repeat(&rows, 1, max_seq, row_stride);
-    if (!ptxk__span_distinct(&rows))
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "%s: rows overlap with a head_stride of %llu and a row_stride of %llu", op,
-                            (unsigned long long)head_stride, (unsigned long long)row_stride);
-    return PTX_E_NONE;
-}
-
-/* K or V: the pool, or the array of `batch` addresses. */
-static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
-                                   uint32_t pool_pages, uint64_t row_bytes, int written) {
-    ptxk__span s;
-    if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
-    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* of all heads */
-    ptxk__span_repeat(&s, 0, page_size, row_bytes);
-    ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
-    return written ? ptxk__span_written(s, 0) : s;
-}
+/* -- flash_decode: arguments -- */
 
 PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
@@ -1888,2403 +4037,6 @@ PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
     if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
                              f.per_vec, 1u << 26, why);
-}
-
-/* All that follows from a kv_scatter description. */
-typedef struct ptxk__scatter {
-    ptx_type source, cache;
-    uint32_t kv_heads, d, page_size, flags;
-    uint32_t source_bytes, cache_bytes; /* of an element */
-    uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
-    uint32_t vecs;                      /* threads for a row */
-} ptxk__scatter;
-
-static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
-    uint32_t wide;
-    memset(f, 0, sizeof *f);
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
-    if (!d->kv_heads || d->kv_heads > 65536)
-        return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: kv_heads is %u, must be 1 to 65536", d->kv_heads);
-    if (!d->head_dim || d->head_dim > 65536)
-        return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
-    f->source_bytes = ptxk__kv_bytes(d->source_type);
-    f->cache_bytes = ptxk__kv_bytes(d->cache_type);
-    if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
-    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
-    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
-                            d->page_size);
-    if (d->flags > (PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE))
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "kv_scatter: flags is %u, must be of PTXK_SCATTER_PAGE_ROWS and _SINGLE",
-                            d->flags);
-    if (d->flags & PTXK_SCATTER_PAGE_ROWS && !d->page_size)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
-    f->source = (ptx_type)d->source_type;
-    f->cache = (ptx_type)d->cache_type;
-    f->kv_heads = d->kv_heads;
-    f->d = d->head_dim;
-    f->page_size = d->page_size;
-    f->flags = d->flags;
-    wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
-    for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
-    f->vecs = f->d / f->n;
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
-                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
-                                         ptxk_message *why) {
-    ptxk__scatter f;
-    uint64_t threads, row;
-    int fits = 1;
-    ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
-    row = (uint64_t)f.kv_heads * f.vecs;
-    threads = ptxk__product(row, shape->tokens, &fits);
-    if (!fits || threads > 0xffffff00u)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
-                            shape->tokens, (unsigned long)(0xffffff00u / row));
-    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
-    if (!threads) return PTX_E_NONE;
-    plan->launches = 1;
-    plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
-    plan->launch[0].grid[1] = f.flags & PTXK_SCATTER_SINGLE ? 1 : 2; /* K and V */
-    plan->launch[0].grid[2] = 1;
-    plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
-    plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
-    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why) {
-    static const char *const op = "kv_scatter";
-    ptxk__scatter f;
-    ptxk__span s[7];
-    uint64_t last, source, row;
-    int both;
-    ptx_code code = ptxk__scatter_form(desc, &f, why);
-    if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
-    both = !(f.flags & PTXK_SCATTER_SINGLE);
-    row = (uint64_t)f.kv_heads * f.d;
-    source = row * args->tokens * f.source_bytes;
-    s[0] = ptxk__span_of("k", args->k, source, 16, 1);
-    s[1] = ptxk__span_of("v", args->v, source, 16, 1);
-    s[2] = ptxk__span_cache("k_caches", args->k_caches, args->batch, f.page_size, args->pool_pages,
-                            row * f.cache_bytes, 1);
-    s[3] = ptxk__span_cache("v_caches", args->v_caches, args->batch, f.page_size, args->pool_pages,
-                            row * f.cache_bytes, 1);
-    s[1].needed = s[3].needed = (uint32_t)both;
-    s[4] = ptxk__span_of("sequences", args->sequences, (uint64_t)args->tokens * 4, 4, args->sequences != 0);
-    s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
-    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
-                         f.page_size != 0);
-    if ((code = ptxk__check_spans(op, s, 7, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
-        return code;
-    last = args->tokens ? args->tokens - 1 : 0;
-    if (last * args->position_step + args->position > 0xffffffffu)
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "kv_scatter: position %u + %u tokens * position_step %u passes 2^32",
-                            args->position, args->tokens, args->position_step);
-    if (last * args->sequence_step > 0xffffffffu)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %u tokens * sequence_step %u passes 2^32",
-                            args->tokens, args->sequence_step);
-    if (f.page_size) {
-        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
-        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
-    }
-    if (both && args->k_caches == args->v_caches)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
-    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
-                             UINT64_MAX, why);
-}
-
-/* All that follows from a flash_prefill description. A block has `rows` queries of one head, a warp 16 * m of
-   them; it goes through the keys in tiles. */
-#define PTXK__PREFILL_SHARED 65536u /* what one block may have everywhere, two of them on most */
-#define PTXK__PREFILL_LEN 0x40000000u
-
-typedef struct ptxk__prefill {
-    ptx_type type, out;
-    uint32_t heads, kv_heads, d, flags, window, precision;
-    uint32_t bytes, out_bytes;       /* of an element */
-    uint32_t rows, warps, m, keys;
-    uint32_t columns;                /* tiles of 8 columns of out */
-    uint32_t pairs;                  /* steps along d in q . k */
-    uint32_t hold;                   /* q stays in registers */
-    ptxk__tile q, kv;
-    int negative;                    /* the scale is */
-    int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
-    float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
-    float outer;                     /* ... and what they are then multiplied by, in base 2 */
-    float most;                      /* scores from there on count as infinite: a power of two, so that most *
-                                        outer is exact and finite */
-    float lift;                      /* the largest weight is 2^lift */
-} ptxk__prefill;
-
-static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
-}
-
-/* registers: what sums and scores may take of a thread's. */
-static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, uint32_t registers) {
-    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* words of tf32 are read one by one across rows */
-    f->rows = rows;
-    f->keys = keys;
-    f->warps = rows >= 64 ? 4 : rows / 16;
-    f->m = rows / 16 / f->warps;
-    ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
-    ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
-    if (f->plain && keys > 16) return 0; /* their code is long enough */
-    return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
-           && (f->d + keys) / 2 * f->m <= registers;
-}
-
-/* target: 0 for a plan, which is that of all. What the code chooses by it needs no more shared memory. */
-static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target target, ptxk__prefill *f,
-                                   ptxk_message *why) {
-    static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
-                          keys[] = {64, 48, 32, 16, 64, 32, 16, 16};
-    uint32_t chip = target & 0xfffu, registers, i;
-    double scale, outer;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the description is NULL");
-    if (!d->kv_heads || d->kv_heads > 65536)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_heads is %u, must be 1 to 65536",
-                            d->kv_heads);
-    if (!d->heads || d->heads > 65536)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: heads is %u, must be 1 to 65536", d->heads);
-    if (d->heads % d->kv_heads)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: heads is %u, must be a multiple of kv_heads, %u",
-                            d->heads, d->kv_heads);
-    if (d->head_dim % 8 || !d->head_dim || d->head_dim > 256)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
-                            d->head_dim);
-    f->bytes = ptxk__kv_bytes(d->type);
-    f->out_bytes = ptxk__kv_bytes(d->out_type);
-    if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
-    if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 3)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL and _LSE", d->flags);
-    if (d->window > PTXK__PREFILL_LEN)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be at most 2^30", d->window);
-    if (d->precision > 1 || (d->precision && d->type != PTX_F32))
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: precision is %u, must be PTXK_PREFILL_EXACT%s",
-                            d->precision,
-                            d->type == PTX_F32 ? " or PTXK_PREFILL_FAST" : " with 16-bit types");
-    if (!(d->scale >= -1e30f && d->scale <= 1e30f))
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: scale is %g, must be from -1e30 to 1e30 (0: default)",
-                            (double)d->scale);
-    if (!(d->soft_cap >= 0 && d->soft_cap <= 1e30f))
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: soft_cap is %g, must be from 0 (none) to 1e30",
-                            (double)d->soft_cap);
-
-    f->type = (ptx_type)d->type;
-    f->out = (ptx_type)d->out_type;
-    f->heads = d->heads;
-    f->kv_heads = d->kv_heads;
-    f->d = d->head_dim;
-    f->flags = d->flags;
-    f->window = d->window;
-    f->precision = d->precision;
-    f->plain = chip && chip < 80 && f->type != PTX_F16;
-    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory: where the sums fit, to d 128 */
-    registers = chip && chip < 80 ? 144 : 160;
-    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
-    for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
-    if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    f->columns = f->d / 8;
-    f->pairs = f->q.wide / 2;
-    f->hold = f->m * f->pairs <= 8 && !f->plain;
-
-    scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
-    f->negative = scale < 0;
-    if (f->negative) scale = -scale;
-    outer = scale * 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
-    f->inner = 0;
-    if (d->soft_cap > 0) {
-        outer = (double)d->soft_cap * 1.44269504088896340736;
-        f->inner = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
-    }
-    f->outer = (float)outer;
-    for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
-                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
-                                            ptxk_message *why) {
-    ptxk__prefill f;
-    ptx_launch *l;
-    uint64_t blocks, queries, keys;
-    uint32_t q_len;
-    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
-    if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
-                            shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
-                            shape->q_len > PTXK__PREFILL_LEN ? shape->q_len : shape->kv_len);
-    blocks = (uint64_t)shape->batch * f.heads;
-    if (blocks > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: batch is %u, must be at most %u with %u heads",
-                            shape->batch, PTXK__LEN_MAX / f.heads, f.heads);
-    if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
-                            65535 * f.rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
-    if (!shape->batch || !shape->q_len) return PTX_E_NONE;
-    q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
-    l = &plan->launch[plan->launches++];
-    l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
-    l->grid[1] = ptxk__ceil_div(q_len, f.rows);
-    l->grid[2] = 1;
-    l->block[0] = 32 * f.warps;
-    l->block[1] = l->block[2] = 1;
-    l->shared_bytes = ptxk__prefill_bytes(&f);
-    queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
-    keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
-    plan->min_bytes =
-        queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
-    if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
-    return PTX_E_NONE;
-}
-
-PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
-                                        const ptxk_flash_prefill_shape *shape,
-                                        ptxk_flash_prefill_args *args) {
-    uint64_t row, rows;
-    if (!desc || !shape || !args) return;
-    row = (uint64_t)desc->heads * desc->head_dim;
-    args->q_head_stride = args->out_head_stride = desc->head_dim;
-    args->k_head_stride = args->v_head_stride = desc->head_dim;
-    args->q_row_stride = args->out_row_stride = row;
-    args->q_batch_stride = args->out_batch_stride = row * shape->q_len;
-    row = (uint64_t)desc->kv_heads * desc->head_dim;
-    args->k_row_stride = args->v_row_stride = row;
-    args->k_batch_stride = args->v_batch_stride = row * shape->kv_len;
-    rows = args->cu_q ? shape->q_total : shape->q_len;
-    args->lse_head_stride = rows;
-    args->lse_batch_stride = rows * desc->heads;
-}
-
-/* Rows of a tensor of a prefill: strides are those of batch, rows, heads. */
-static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
-                                   uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
-                                   const uint64_t stride[3]) {
-    ptxk__span s = ptxk__span_of(name, at, row_bytes, align, 1);
-    ptxk__span_repeat(&s, 0, batch, stride[0] * element);
-    ptxk__span_repeat(&s, 1, rows, stride[1] * element);
-    ptxk__span_repeat(&s, 2, heads, stride[2] * element);
-    return s;
-}
-
-/* With cumulative lengths the arguments do not say how many rows there are: q_len is only a bound on those of
-   a sequence. Where heads lie outside rows, there are no more than a head has room for. Of this many the
-   places are to differ; one of them, which is there, is to keep out of the other tensors. */
-static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
-    ptx_code code;
-    if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
-        uint64_t room = s->stride[2] < s->row ? 1 : (s->stride[2] - s->row) / s->stride[1] + 1;
-        if (s->count[1] > room) s->count[1] = room;
-    }
-    if (s->written && s->needed && s->count[1] && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE)
-        return code;
-    s->bytes = s->row;
-    if (s->count[1]) s->count[1] = 1;
-    ptxk__span_repeat(s, 2, s->count[2], s->stride[2]);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
-                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
-    static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"}, *op = "flash_prefill";
-    ptxk__prefill f;
-    ptxk__span s[7];
-    uint64_t stride[14], lse[3];
-    uint32_t i, q_batch, kv_batch;
-    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
-    if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
-    memcpy(stride, &args->q_batch_stride, sizeof stride);
-    for (i = 0; i < 14; i++) {
-        uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
-        const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
-        if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
-        if (stride[i] % whole)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "flash_prefill: %s_%s_stride is %llu, must be a multiple of %u elements",
-                                names[i / 3], which, (unsigned long long)stride[i], whole);
-        if (i < 12 && i % 3 == 1 && stride[i] > 0xffffffffu)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "flash_prefill: %s_row_stride is %llu, must be below 2^32", names[i / 3],
-                                (unsigned long long)stride[i]);
-        if (stride[i] > UINT64_MAX >> 24)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "flash_prefill: %s_%s_stride is %llu, must be below 2^40", names[i / 3],
-                                which, (unsigned long long)stride[i]);
-    }
-    if ((code = ptxk__check_count(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    q_batch = args->cu_q ? 1 : args->batch;
-    kv_batch = args->cu_kv ? 1 : args->batch;
-    s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
-    s[1] = ptxk__span_heads("k", args->k, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 3);
-    s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
-                            stride + 6);
-    s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
-                            f.heads, stride + 9);
-    s[3] = ptxk__span_written(s[3], 1);
-    s[0].same = f.type == f.out;
-    lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
-    s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
-    s[4] = ptxk__span_written(s[4], 0);
-    s[4].needed = f.flags & PTXK_PREFILL_LSE;
-    s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
-    s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
-    for (i = 0; i < 5; i++)
-        if ((i == 1 || i == 2 ? args->cu_kv : args->cu_q)
-            && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
-            return code;
-    return ptxk__check_spans(op, s, 7, why);
-}
-
-/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
-   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
-   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
-   which values these are is `order`, and where x lies in shared memory is the same for all formats
-   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
-
-   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
-   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
-   it needs, and puts neighbours together. That no two lanes ask for one bank:
-     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours.
-                 Q4_0 and Q6_K, with few columns: 1024 values of theirs would end within a sector
-     unit 1024   a row's part is cut into runs, each of whole chunks for itself (a chunk that two share is
-                 copied twice). Those of Q8_0 lie 144 words apart, 16 banks, those of Q4_0 40 words, 8 banks.
-                 Chunks leave a block of Q6_K where it is in 4 banks: of four blocks 210 bytes apart, two and
-                 two meet. One of the two reads its words in the order 2, 3, 0, 1, and blocks that begin at a
-                 word, and need no fifth, read one again that keeps out of the others' way. */
-#define PTXK__ROWS_MAX 4u /* of a warp */
-
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* halves have an integer scale; not so; no integers */
-enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
-
-typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
-    ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
-    ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
-    ptx_val d[2], s[2]; /* ... of the factor of the first half's group, of the sum that this lane counts */
-    ptx_val c[10];          /* the format's own */
-} ptxk__lane;
-
-typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
-    ptx_val block;           /* its block's first byte */
-    ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
-    ptx_val pick;            /* ... and how prmt puts two of them together */
-    uint32_t turning;        /* lanes may read their words in another order: */
-    ptx_val other, fifth;    /* ... where the third word is read, and the fifth; `words` is the first's */
-    ptx_val swapped;         /* ... predicate: the order is 2, 3, 0, 1 */
-} ptxk__place;
-
-typedef struct ptxk__share {
-    ptx_val half[2][4]; /* bytes, each format's own multiple of the integers */
-    ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
-    ptx_val factor;     /* f32, of the block */
-    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane has */
-    ptx_val number[8];  /* f32 */
-} ptxk__share;
-
-typedef struct ptxk__block {
-    const char *name;
-    uint32_t id, values, bytes; /* of a block */
-    uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
-    uint32_t kind, order;
-    uint32_t is_signed;         /* the bytes */
-    uint32_t unit, pair; /* values of a step with few columns; blocks of 256 that lie side by side then */
-    uint32_t run, run_area;     /* values, bytes in shared memory of a run, where a step has 1024; or 0 */
-    uint32_t rows;              /* most of a warp */
-    float first, second;        /* the bytes' multiples, inverted */
-    float offset;               /* subtracted from every integer; has_minimum: the format's own */
-    uint32_t has_minimum;
-    void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
-    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-} ptxk__block;
-
-static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane);
-static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane);
-static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane);
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-
-static const ptxk__block ptxk__blocks[] = {
-    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
-     ptxk__q4_k_lane, ptxk__q4_k_read},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
-    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
-     NULL, ptxk__q8_0_read},
-    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
-     0, NULL, ptxk__q4_0_read},
-    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
-     ptxk__q5_k_lane, ptxk__q5_k_read},
-    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
-     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read}};
-
-static const ptxk__block *ptxk__block_of(uint32_t format) {
-    size_t i;
-    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
-        if (ptxk__blocks[i].id == format) return &ptxk__blocks[i];
-    return NULL;
-}
-
-/* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind == PTXK__NUMBERS ? 8 : b->values;
-}
-
-PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
-    const ptxk__block *b = ptxk__block_of(format);
-    return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
-}
-
-/* How a warp takes rows of one matrix. */
-typedef struct ptxk__rows {
-    const ptxk__block *block;
-    uint32_t columns;
-    uint32_t planes;     /* of x: 2 or 1 of 8 bits; 0: f32 */
-    uint32_t record;     /* bytes of a record of x: 1024 values as integers, 256 as f32 */
-    uint32_t values;     /* ... its values */
-    uint32_t rows;       /* of the warp */
-    uint32_t unit;       /* values of a row in a step */
-    uint32_t unit_bytes;
-    uint32_t times;      /* shares of a lane in a step */
-    uint32_t area;       /* bytes in shared memory for a row's part of a step: whole chunks */
-    uint32_t runs;       /* ... of so many runs, */
-    uint32_t run_bytes, run_area; /* ... each of so many bytes of the row, and there */
-    uint32_t turning;    /* some lanes read their words in another order */
-    uint32_t step;       /* ... for the step: all rows */
-    uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
-    uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
-    uint32_t rounds;     /* chunks of a step that a lane copies */
-    uint32_t grain;      /* lanes copy from multiples of so many bytes on: whole sectors, where possible */
-    uint32_t toggles;    /* the start of a step between two such multiples moves so far on, back, on ... */
-    uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
-} ptxk__rows;
-
-/* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
-   their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
-static uint32_t ptxk__x_record(uint32_t planes) {
-    return planes ? 1024 * planes + 320 : 1024;
-}
-
-static uint32_t ptxk__x_values(uint32_t planes) {
-    return planes ? 1024 : 256;
-}
-
-/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of
-   a step. 0 when nothing fits. */
-static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                              uint32_t most, uint32_t unit, uint32_t room) {
-    memset(f, 0, sizeof *f);
-    f->block = block;
-    f->columns = columns;
-    f->planes = block->kind == PTXK__NUMBERS ? 0 : planes;
-    f->record = ptxk__x_record(f->planes);
-    f->values = ptxk__x_values(f->planes);
-    if (columns > 2 && unit > 1024) unit = 1024;
-    f->unit = block->unit < unit ? block->unit : unit;
-    f->unit_bytes = f->unit / block->values * block->bytes;
-    f->times = f->unit > 1024 ? 2 : 1;
-    f->runs = f->times == 1 && block->run ? f->unit / block->run : 1;
-    f->run_bytes = f->unit_bytes / f->runs;
-    f->turning = f->run_bytes % 16 != 0 && f->runs > 1;
-    f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
-    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
-    f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
-    f->run_area = block->aligned ? f->unit_bytes
-                  : f->runs > 1  ? block->run_area
-                                 : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
-    f->area = f->runs * f->run_area;
-    f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
-    if (columns > 4 && f->turning) f->rows = 1;
-    if (most && f->rows > most) f->rows = most;
-    while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
-    f->step = f->rows * f->area;
-    f->stages = 3 * f->step <= room ? 3 : 2;
-    f->ring = f->stages * f->step;
-    f->rounds = ptxk__ceil_div(f->step, 512);
-    return f->ring <= room;
-}
-
-static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room) {
-    return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
-}
-
-/* All that follows from a gemv description. */
-#define PTXK__GEMV_WARPS 8u
-#define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
-#define PTXK__GEMV_SHARED 49152u /* what every device gives unasked */
-#define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
-#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch turns into integers */
-#define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u     /* bytes before the sums of squares in the workspace: u32 slices */
-#define PTXK__GEMV_MATRICES 3u
-
-typedef struct ptxk__gemv {
-    ptxk__rows rows[PTXK__GEMV_MATRICES];
-    uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
-    ptx_type output;
-    uint32_t columns, planes, flags;
-    uint32_t k_step;  /* k is a multiple of */
-    uint32_t record;  /* bytes of a record of x, */
-    uint32_t values;  /* ... and its values */
-    uint32_t granule; /* records in the longest step: slices of K are whole granules */
-    uint32_t ring;    /* bytes in shared memory before x: all warps' */
-    uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
-} ptxk__gemv;
-
-static uint64_t ptxk__up_256(uint64_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-
-/* Bytes of dynamic shared memory. */
-static uint32_t ptxk__gemv_room(const ptxk__gemv *f) {
-    return PTXK__GEMV_SHARED - 32 - 2 * f->results;
-}
-
-static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why) {
-    static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
-    uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the description is NULL");
-    memset(f, 0, sizeof *f);
-    if (!d->columns || d->columns > 8)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: columns is %u, must be 1 to 8", d->columns);
-    if (d->precision != PTXK_GEMV_EXACT && d->precision != PTXK_GEMV_FAST)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
-    if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %s, must be PTX_F32 or PTX_F16",
-                            ptxk__name_of(d->output_type).s);
-    if (d->flags > 31)
-        return ptxk__refuse(
-            why, PTX_E_DESC,
-            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA, _RESIDUAL, _BIAS and _SWIGLU", d->flags);
-    f->output = (ptx_type)d->output_type;
-    f->columns = d->columns;
-    f->flags = d->flags;
-    format[0] = d->format;
-    format[1] = d->second;
-    format[2] = d->third;
-    f->matrices = format[2] ? 3 : format[1] || d->flags & PTXK_GEMV_SWIGLU ? 2 : 1;
-    f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
-    if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
-                            ptxk__name_of(format[2]).s);
-    if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
-                            f->outputs);
-    for (i = 0; i < f->matrices; i++) {
-        const ptxk__block *b = ptxk__block_of(format[i]);
-        if (!b) return ptxk__refuse_format("gemv", names[i], format[i], why);
-        f->rows[i].block = b;
-        if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "gemv: %s is %s and format is %s: both must be quantised, or both plain",
-                                names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
-        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
-    }
-    f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
-    f->record = ptxk__x_record(f->planes);
-    f->values = ptxk__x_values(f->planes);
-    f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
-                 * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
-    room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
-    if (f->columns > 2)
-        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
-    if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
-    for (i = 0; i < f->matrices; i++)
-        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: %u columns do not fit", f->columns);
-    for (i = 0; i < f->matrices; i++)
-        if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
-    for (i = 0; i < f->matrices; i++) {
-        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp has the same rows of both */
-            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
-        if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
-        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
-    }
-    return PTX_E_NONE;
-}
-
-static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k) {
-    return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
-}
-
-/* Records of a column of x: whole steps of all formats. */
-static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
-    return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
-}
-
-/* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
-   results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
-static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
-    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
-    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
-}
-
-static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
-    if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
-    return i == 1 ? shape->second_n : shape->third_n;
-}
-
-static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k) {
-    return ptxk_row_bytes(f->rows[i].block->id, k) * n;
-}
-
-/* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
-static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
-    uint32_t i, tiles = 0;
-    for (i = 0; i < f->outputs; i++)
-        tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
-    return tiles;
-}
-
-/* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
-   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Where
-   the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
-   26th of it: all traffic then stays within 5 % of the lower bound. */
-static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
-                             uint32_t *groups) {
-    uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
-    uint32_t tiles = ptxk__gemv_tiles(f, shape);
-    uint32_t unit_bytes = f->granule * f->record * f->columns;
-    uint32_t fits = (ptxk__gemv_room(f) - f->ring) / unit_bytes;
-    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
-             outputs = 0;
-    for (i = 0; i < f->matrices; i++) {
-        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
-                         / f->rows[i].block->values * f->rows[i].block->bytes;
-        if (f->outputs < f->matrices) tile_unit += bytes;
-        else if (bytes > tile_unit) tile_unit = bytes;
-        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
-        outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
-    }
-    *slices = 0;
-    for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
-        uint32_t per = ptxk__ceil_div(units, s), most, each;
-        uint64_t all, weights, activations, parts, cost;
-        if (ptxk__ceil_div(units, per) != s) continue;
-        if (*slices && s > 1024) break;
-        all = blocks / s ? blocks / s : 1;
-        if (all > tiles) all = tiles;
-        each = ptxk__ceil_div(tiles, (uint32_t)all);
-        most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps itself */
-        if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
-        activations = (uint64_t)s * most * per * unit_bytes;
-        parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
-        cost = weights + activations + parts;
-        if (matrix > 1u << 24 && activations + parts > matrix / 26)
-            cost += 64 * (activations + parts - matrix / 26);
-        if (cost < best) {
-            best = cost;
-            *slices = s;
-            *groups = most;
-        }
-    }
-}
-
-PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
-    ptxk__gemv f;
-    ptx_launch *l;
-    uint32_t slices = 0, groups = 0, units, bytes, i;
-    uint64_t rows = 0, results = 0;
-    ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
-    if (!ptxk__gemv_k_fits(&f, shape->k))
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
-                            shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
-    if (!shape->sm_count || shape->sm_count > 65536)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
-    for (i = 0; i < f.matrices; i++) {
-        uint32_t n = ptxk__gemv_n(&f, shape, i);
-        if (n > PTXK__LEN_MAX && !i)
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", n);
-        if (!n && f.matrices > 1)
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "gemv: %s is 0, must be at least 1 where there are %u matrices",
-                                i == 2 ? "third_n"
-                                : i    ? "second_n"
-                                       : "n",
-                                f.matrices);
-        rows += n;
-        if (i < f.outputs) results += (uint64_t)n * f.columns;
-    }
-    if (rows > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
-                            (unsigned long long)rows);
-    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
-    if (!shape->n) return PTX_E_NONE;
-    ptxk__gemv_split(&f, shape, &slices, &groups);
-    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
-    l = &plan->launch[plan->launches++];
-    l->entry = 0;
-    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_X);
-    l->grid[1] = f.columns;
-    l = &plan->launch[plan->launches++];
-    l->entry = 1;
-    l->grid[0] = groups;
-    l->grid[1] = slices;
-    l->shared_bytes = f.ring + units * f.granule * f.record * f.columns;
-    plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
-    if (slices > 1) {
-        l = &plan->launch[plan->launches++];
-        l->entry = 2;
-        l->grid[0] = ptxk__ceil_div((uint32_t)(results / f.columns), PTXK__GEMV_THREADS);
-        l->grid[1] = f.columns;
-        plan->workspace_bytes += slices * rows * f.columns * 4;
-    }
-    for (l = plan->launch; l < plan->launch + plan->launches; l++) {
-        l->grid[2] = l->block[1] = l->block[2] = 1;
-        l->block[0] = PTXK__GEMV_THREADS;
-    }
-    bytes = f.output == PTX_F16 ? 2 : 4;
-    plan->min_bytes = (uint64_t)shape->k * f.columns * 4 + results * bytes;
-    for (i = 0; i < f.matrices; i++)
-        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_n(&f, shape, i), shape->k);
-    if (f.flags & PTXK_GEMV_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
-    if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += results * bytes;
-    if (f.flags & PTXK_GEMV_BIAS) plan->min_bytes += rows * 4;
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
-                                     ptxk_message *why) {
-    static const char *const names[PTXK__GEMV_MATRICES][3] = {
-        {"weights", "bias", "y"},
-        {"more[0].weights", "more[0].bias", "more[0].y"},
-        {"more[1].weights", "more[1].bias", "more[1].y"}};
-    static const char *const op = "gemv", *const reserved[] = {"reserved", "more[0].reserved",
-                                                                  "more[1].reserved"};
-    ptxk__gemv f;
-    ptxk__span s[4 + 3 * PTXK__GEMV_MATRICES];
-    uint64_t bytes, rows = 0;
-    uint32_t i, count = 0;
-    ptx_code code = ptxk__gemv_form(desc, &f, why);
-    if (code) return code;
-    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
-    if (!ptxk__gemv_k_fits(&f, args->k))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
-                            args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
-    if ((code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE) return code;
-    bytes = f.output == PTX_F16 ? 2 : 4;
-    for (i = 0; i < f.matrices; i++) {
-        uint32_t n = i ? args->more[i - 1].n : args->n;
-        code = ptxk__check_zero(op, reserved[i], i ? args->more[i - 1].reserved : args->reserved, why);
-        if (code) return code;
-        rows += n;
-        if (rows > PTXK__LEN_MAX)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "gemv: n is %u, must be at most 2147483647, all together", n);
-        if (i && f.flags & PTXK_GEMV_SWIGLU && n != args->n)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: more[0].n is %u, must be n, %u", n, args->n);
-        s[count++] = ptxk__span_of(names[i][0], i ? args->more[i - 1].weights : args->weights,
-                                   ptxk__gemv_matrix_bytes(&f, i, n, args->k), 16, 1);
-        s[count++] = ptxk__span_of(names[i][1], i ? args->more[i - 1].bias : args->bias, (uint64_t)n * 4, 16,
-                                   (f.flags & PTXK_GEMV_BIAS) != 0);
-        s[count] = ptxk__span_of(names[i][2], i ? args->more[i - 1].y : args->y,
-                                 (uint64_t)n * f.columns * bytes, 16, i < f.outputs);
-        s[count] = ptxk__span_written(s[count], i == 0);
-        count++;
-    }
-    s[count++] = ptxk__span_of("x", args->x, (uint64_t)args->k * f.columns * 4, 16, 1);
-    s[count++] = ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16,
-                               (f.flags & PTXK_GEMV_GAMMA) != 0);
-    s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
-                             (f.flags & PTXK_GEMV_RESIDUAL) != 0);
-    s[count++].same = 1;
-    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 256, 1);
-    s[count] = ptxk__span_written(s[count], 0);
-    return ptxk__check_spans(op, s, count + 1, why);
-}
-
-/* -- operations on rows -- */
-
-static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                              ptxk_message *why) {
-    if (n && n <= most) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
-}
-
-/* One launch of blocks of that many threads. */
-static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
-    ptx_launch *l = &plan->launch[0];
-    plan->launches = 1;
-    l->grid[0] = x;
-    l->grid[1] = y;
-    l->grid[2] = l->block[1] = l->block[2] = 1;
-    l->block[0] = threads;
-    plan->min_bytes = min_bytes;
-}
-
-/* How a row of n elements is shared: by a warp to 1024, else by a block; in registers to 16384. Element
-   (round * threads + thread) * vec + e is element e of a thread's round. */
-#define PTXK__ROW_LANES 32u   /* elements of a lane, most, where a warp has a row */
-#define PTXK__ROW_THREADS 16u /* ... of a thread where a block has it: 1024 threads have 64 registers each */
-#define PTXK__N_MAX (1u << 24)
-
-typedef struct ptxk__row {
-    uint32_t n, vec, threads, rounds;
-    uint32_t passes; /* over the row, each of rounds accesses a thread; 1: the row stays in registers */
-    uint32_t block;  /* threads of a block */
-} ptxk__row;
-
-static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
-    ptxk__row f;
-    f.n = n;
-    for (f.vec = 16 / widest; n % f.vec;) f.vec /= 2;
-    if (n <= 1024) {
-        f.threads = 32;
-    } else {
-        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREADS;) f.threads *= 2;
-    }
-    f.rounds = ptxk__ceil_div(n, f.threads * f.vec);
-    f.passes = 1;
-    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREADS) {
-        f.rounds = PTXK__ROW_THREADS / 2 / f.vec;
-        f.passes = ptxk__ceil_div(n, f.threads * f.vec * f.rounds);
-    }
-    f.block = f.threads == 32 ? 256 : f.threads;
-    return f;
-}
-
-static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
-    return ptxk__ceil_div(rows, f->block / f->threads);
-}
-
-static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
-    return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
-}
-
-/* A plan's common beginning; code: what is wrong with the description. */
-static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
-                                 size_t args_bytes, ptxk_message *why) {
-    if (plan) memset(plan, 0, sizeof *plan);
-    if (code) return code;
-    if (!shape || !plan)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
-    plan->args_bytes = (uint32_t)args_bytes;
-    return PTX_E_NONE;
-}
-
-static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
-    if (code) return code;
-    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
-}
-
-/* A shape's number of rows or tokens. */
-static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                 ptxk_message *why) {
-    if (x <= most) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
-}
-
-static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
-    if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
-    return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
-                        (double)scale);
-}
-
-/* -- norm -- */
-
-static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
-    ptx_code code;
-    uint32_t widest;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: the description is NULL");
-    if ((code = ptxk__check_n("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("norm", "x_type", d->x_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("norm", "y_type", d->y_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("norm", "weight_type", d->weight_type, why)) != PTX_E_NONE)
-        return code;
-    if (d->kind > PTXK_NORM_LAYER)
-        return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
-                            d->kind);
-    if (d->flags > 7)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
-    if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
-    if (d->flags & PTXK_NORM_BETA && d->flags & PTXK_NORM_PLAIN)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
-                            "(PTXK_NORM_PLAIN)");
-    widest = ptxk__widest(d->x_type, d->y_type);
-    *f = ptxk__row_form(d->n,
-                        widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
-    ptxk__row f;
-    uint64_t weights, elements;
-    ptx_code code =
-        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
-    if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
-    if (code || !shape->rows) return code;
-    elements = (uint64_t)shape->rows * desc->n;
-    weights = (desc->flags & PTXK_NORM_PLAIN ? 0u : 1u) + (desc->flags & PTXK_NORM_BETA ? 1u : 0u);
-    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
-                   elements
-                           * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type))
-                       + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
-                                    ptxk_message *why) {
-    ptxk__row f;
-    ptxk__span span[5];
-    uint64_t bytes;
-    int added;
-    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
-    if (code) return code;
-    if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
-        || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
-        return code;
-    added = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
-    bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
-    span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
-    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
-    span[2] =
-        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
-    if (added) span[0] = ptxk__span_written(span[0], 0);
-    span[added].same = 1;
-    bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
-    span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
-    span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
-    return ptxk__check_spans("norm", span, 5, why);
-}
-
-/* -- softmax -- */
-
-static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
-    ptx_code code;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "softmax: the description is NULL");
-    if ((code = ptxk__check_n("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("softmax", "x_type", d->x_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("softmax", "y_type", d->y_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_scale("softmax", d->scale, why)) != PTX_E_NONE)
-        return code;
-    *f = ptxk__row_form(d->n, ptxk__widest(d->x_type, d->y_type));
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
-    ptxk__row f;
-    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_softmax_args), why);
-    if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
-    if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
-                   (uint64_t)shape->rows * desc->n
-                       * (ptxk__kv_bytes(desc->x_type) + ptxk__kv_bytes(desc->y_type)));
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
-                                       ptxk_message *why) {
-    ptxk__row f;
-    ptxk__span span[2];
-    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
-    if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
-    if (code) return code;
-    span[0] =
-        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
-    span[1] =
-        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[0].same = 1;
-    span[1] = ptxk__span_written(span[1], desc->x_type == desc->y_type);
-    return ptxk__check_spans("softmax", span, 2, why);
-}
-
-/* -- activation -- */
-
-#define PTXK__FLAT_THREADS 256u
-
-static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
-    ptx_code code;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
-    if (d->kind > PTXK_GELU_ERF)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
-    if (d->gated > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
-    if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
-        return code;
-    *vec = 16 / ptxk__widest(d->x_type, d->y_type);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
-                                         ptx_plan *plan, ptxk_message *why) {
-    uint32_t vec = 1;
-    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
-                                     sizeof(ptxk_activation_args), why);
-    if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
-    if (code || !shape->rows || !shape->n) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
-                   (uint64_t)shape->rows * shape->n
-                       * (ptxk__kv_bytes(desc->x_type) * (1 + desc->gated) + ptxk__kv_bytes(desc->y_type)));
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
-                                          ptxk_message *why) {
-    static const char *const names[] = {"x", "up", "y"};
-    uint32_t vec = 1, i;
-    uint64_t stride[3], at[3];
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
-    if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
-    if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
-    if (code) return code;
-    at[0] = args->x, at[1] = args->up, at[2] = args->y;
-    stride[0] = args->x_stride, stride[1] = args->up_stride, stride[2] = args->y_stride;
-    for (i = 0; i < 3; i++) {
-        uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
-        if (!stride[i]) stride[i] = args->n;
-        if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "activation: %s_stride is %llu, must be n (%u) to 2^40", names[i],
-                                (unsigned long long)stride[i], args->n);
-        span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
-        ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
-        span[i].same = desc->x_type == desc->y_type;
-    }
-    span[2].written = 1;
-    return ptxk__check_spans("activation", span, 3, why);
-}
-
-/* -- rope -- */
-
-#define PTXK__ROPE_HEADS 4u /* that a thread turns with one sine and cosine */
-
-typedef struct ptxk__rope {
-    ptx_type type;
-    uint32_t heads, d, half, interleaved, bytes;
-    uint32_t groups; /* of PTXK__ROPE_HEADS heads */
-} ptxk__rope;
-
-static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_message *why) {
-    ptx_code code;
-    memset(f, 0, sizeof *f);
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: the description is NULL");
-    if ((code = ptxk__check_n("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("rope", "type", d->type, why)) != PTX_E_NONE)
-        return code;
-    if (d->head_dim % 2)
-        return ptxk__refuse(why, PTX_E_DESC, "rope: head_dim is %u, must be even", d->head_dim);
-    if (!d->dims || d->dims % 2 || d->dims > d->head_dim)
-        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even, from 2 to head_dim, %u",
-                            d->dims, d->head_dim);
-    if (d->pairs > PTXK_ROPE_NEOX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "rope: pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX", d->pairs);
-    f->type = (ptx_type)d->type;
-    f->heads = d->heads;
-    f->d = d->head_dim;
-    f->half = d->dims / 2;
-    f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
-    f->bytes = ptxk__kv_bytes(d->type);
-    f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why) {
-    ptxk__rope f;
-    ptx_code code =
-        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
-    if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
-    if (code || !shape->tokens) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
-                   PTXK__FLAT_THREADS,
-                   (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
-                                    ptxk_message *why) {
-    ptxk__rope f;
-    ptxk__span span[3];
-    uint64_t row, stride;
-    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
-    if (code) return code;
-    row = (uint64_t)f.heads * f.d;
-    stride = args->stride ? args->stride : row;
-    if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
-                            (unsigned long long)stride, (unsigned long long)row);
-    if ((code = ptxk__check_count("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("rope", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    span[0] = ptxk__span_of("x", args->x, row * f.bytes, 16, 1);
-    ptxk__span_repeat(&span[0], 0, args->tokens, stride * f.bytes);
-    span[0] = ptxk__span_written(span[0], 0);
-    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, 1);
-    span[2] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)f.half * 8, 8, 1);
-    return ptxk__check_spans("rope", span, 3, why);
-}
-
-/* Logarithm and exponential without libm: the same bits everywhere, to some 1e-15. */
-static double ptxk__log(double x) {
-    double t, t2, term, sum = 0;
-    int e = 0, i;
-    while (x >= 1.5) x *= 0.5, e++;
-    while (x < 0.75) x *= 2, e--;
-    t = (x - 1) / (x + 1);
-    t2 = t * t;
-    term = t;
-    for (i = 1; i < 60; i += 2, term *= t2) sum += term / i;
-    return 2 * sum + e * 0.69314718055994530942;
-}
-
-static double ptxk__exp(double x) {
-    double term = 1, sum = 1;
-    int i, halvings = 0;
-    while (x > 0.5 || x < -0.5) x *= 0.5, halvings++;
-    for (i = 1; i < 25; i++) {
-        term *= x / i;
-        sum += term;
-    }
-    while (halvings--) sum *= sum;
-    return sum;
-}
-
-static int ptxk__sound(double x) { return x >= 0 && x <= 1e30; }
-
-PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
-                                          ptxk_message *why) {
-    const double two_pi = 6.28318530717958647693;
-    ptxk_rope_scaling s;
-    double log_theta, factor;
-    uint32_t i;
-    if (why) why->text[0] = 0;
-    memset(&s, 0, sizeof s);
-    if (scaling) s = *scaling;
-    if (!out || dims % 2)
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            out ? "rope_frequencies: dims is %u, must be even"
-                                : "rope_frequencies: out is NULL (dims %u)",
-                            dims);
-    if (!ptxk__sound(s.theta) || !ptxk__sound(s.factor) || !ptxk__sound(s.low) || !ptxk__sound(s.high)
-        || !ptxk__sound(s.original) || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "rope_frequencies: numbers must be finite, at least 0, low below high");
-    log_theta = ptxk__log(s.theta > 0 ? s.theta : 10000.0);
-    factor = s.factor > 0 ? s.factor : 1;
-    for (i = 0; i < dims / 2; i++) {
-        double f = ptxk__exp(-2.0 * i / dims * log_theta);
-        if (s.factors) {
-            if (!(s.factors[i] > 0 && s.factors[i] <= FLT_MAX))
-                return ptxk__refuse(why, PTX_E_ARGUMENT, "rope_frequencies: factor %u is %g, must be above 0",
-                                    i, (double)s.factors[i]);
-            f /= (double)s.factors[i];
-        }
-        if (s.high > 0) { /* long waves are slowed, short ones kept, those between in between */
-            double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
-            if (turns < s.low) mix = 0;
-            if (turns > s.high) mix = 1;
-            f = (1 - mix) * f / factor + mix * f;
-        } else {
-            f /= factor;
-        }
-        out[i] = f;
-    }
-    return PTX_E_NONE;
-}
-
-/* -- embed -- */
-
-/* Formats whose weights can be read eight at a time, as numbers. */
-typedef struct ptxk__eight {
-    uint32_t id, block, bytes; /* weights of a block; its bytes */
-    const char *name;
-} ptxk__eight;
-
-static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"},
-                                           {PTXK_Q6_K, 256, 210, "q6_k"}, {PTXK_Q8_0, 32, 34, "q8_0"},
-                                           {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
-                                           {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
-
-static const ptxk__eight *ptxk__eight_of(uint32_t format) {
-    size_t i;
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++)
-        if (ptxk__eights[i].id == format) return &ptxk__eights[i];
-    return NULL;
-}
-
-typedef struct ptxk__embed {
-    const ptxk__eight *format;
-    uint32_t n, each, threads; /* elements of a thread; threads for a row */
-    uint64_t row_bytes;
-    float scale;
-} ptxk__embed;
-
-static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_message *why) {
-    ptx_code code;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
-    f->format = ptxk__eight_of(d->format);
-    if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
-    if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
-        return code;
-    if (d->n % f->format->block)
-        return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
-                            d->n, f->format->block, ptxk_format_name(d->format));
-    f->n = d->n;
-    for (f->each = f->format->block > 1
-                       ? 8
-                       : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
-         d->n % f->each;)
-        f->each /= 2;
-    f->threads = d->n / f->each;
-    f->row_bytes = (uint64_t)(d->n / f->format->block) * f->format->bytes;
-    f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
-                                    ptx_plan *plan, ptxk_message *why) {
-    ptxk__embed f;
-    ptx_code code =
-        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
-    if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
-    if (code || !shape->tokens) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
-                   shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__kv_bytes(desc->y_type) + 4));
-    return code;
-}
-
-PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
-                                     ptxk_message *why) {
-    ptxk__embed f;
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
-    if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
-    if (code) return code;
-    span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
-    span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
-    span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[2] = ptxk__span_written(span[2], 0);
-    return ptxk__check_spans("embed", span, 3, why);
-}
-
-/* -- sample -- */
-
-#define PTXK__SAMPLE_THREADS 1024u
-
-static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
-    if (d->method > PTXK_SAMPLE_ARGMAX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
-                            d->method);
-    return ptxk__check_type("sample", "type", d->type, why);
-}
-
-PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
-                                     ptx_plan *plan, ptxk_message *why) {
-    ptx_code code =
-        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
-    if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
-    return code;
-}
-
-static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
-    if (!(temperature >= 0 && temperature <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
-                            (double)temperature);
-    if (!(top_p >= 0 && top_p <= 1))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
-                                      ptxk_message *why) {
-    ptxk__span span[3];
-    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
-    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
-    if (code) return code;
-    if (!args->n || args->n > PTXK__N_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
-        return code;
-    span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
-    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
-    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
-    span[2] = ptxk__span_written(span[2], 0);
-    return ptxk__check_spans("sample", span, 3, why);
-}
-
-/* -- decoder -- */
-
-/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The
-   ninth finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells
-   others that the tile is there, while the eight are at the next. */
-#define PTXK__DEC_WARPS 8u
-#define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
-#define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp; a group of x in the product that follows */
-#define PTXK__DEC_UNIT 1024u   /* values of x that slices are made of: a record of integers */
-#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
-#define PTXK__DEC_ROUNDS 8u
-#define PTXK__X_SPARE 64u      /* the last bytes of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 592u    /* bytes of what a block knows: the leader's words, the product, the layer */
-#define PTXK__DEC_LAYER_AT 368u /* ... there: the layer as it lies in memory, then the norm behind it */
-#define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
-#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
-#define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
-#define PTXK__DEC_PATIENCE (1u << 26)
-#define PTXK__DEC_LAYERS 4096u
-#define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
-#define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
-
-/* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
-enum {
-    PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
-    PTXK__NEED = 4,     /* logits are wanted of this token */
-    PTXK__ACTIVE = 8,   /* a bit for each sequence */
-    PTXK__OVER = 12,    /* how it ended, once it has */
-    PTXK__TOKEN = 16,   /* u32 [4] */
-    PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
-    PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
-    PTXK__DONE = 68,    /* tiles of logits */
-    PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* how it will end: PTXK_DECODER_FULL once a cache was full */
-    PTXK__BEST = 80,     /* u64 [4] keys of the largest logits */
-    PTXK__REFUSED = 112, /* 0, or the most of 65536 - 256 sequence - what does not fit */
-    PTXK__HEAD = 256
-};
-
-typedef struct ptxk__dec {
-    ptxk_decoder_desc d;
-    uint32_t group, q_rows, kv_rows, qkv_rows;
-    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* of the formats that there are */
-    uint32_t planes, integers, numbers; /* of x; bytes of a unit as integers, as f32; 0: not needed */
-    uint32_t number_formats;            /* bits */
-    uint32_t ring;                      /* bytes of all warps */
-    uint32_t room;                      /* units of x, times columns, in shared memory */
-    uint32_t numbers_at;                /* behind the integers */
-    uint32_t out_at, out_bytes;         /* two messages to the ninth warp, behind x */
-    uint32_t squares_at, info_at;
-    uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
-    uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
-    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's part of a tile */
-    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
-    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
-    uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
-    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* what products multiply, [batch, units] */
-    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, as f32 */
-    uint32_t x_units, ff_units, att_units;
-    int whole_heads;
-    uint64_t squares; /* f32 [batch, tiles of x] */
-    uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
-    uint32_t att_record;
-    uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
-    uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
-    float scale;
-} ptxk__dec;
-
-/* Bytes of 256 weights. */
-static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
-
-static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
-    uint64_t here = *at;
-    *at = (here + bytes + 255) / 256 * 256;
-    return here;
-}
-
-static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
-    const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
-    const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
-    uint32_t value[6], i, known = 0;
-    value[0] = d->hidden, value[1] = d->ffn, value[2] = d->heads;
-    value[3] = d->kv_heads, value[4] = d->head_dim, value[5] = d->vocab;
-    for (i = 0; i < 6; i++) {
-        ptx_code code = ptxk__check_n("decoder", name[i], value[i], most[i], why);
-        if (code) return code;
-        if ((i < 2 || i == 4) && value[i] % 8)
-            return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
-                                value[i]);
-    }
-    if (d->heads % d->kv_heads)
-        return ptxk__refuse(why, PTX_E_DESC, "decoder: heads is %u, must be a multiple of kv_heads, %u",
-                            d->heads, d->kv_heads);
-    if (!d->batch || d->batch > 4)
-        return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) known |= 1u << ptxk__eights[i].id;
-    if (!d->formats || d->formats & ~known)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
-                            "_Q4_K, _Q5_K, _Q6_K",
-                            d->formats);
-    for (i = 0; i < 3; i++) {
-        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
-        uint32_t j, fits = 0;
-        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
-            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
-        if (!fits)
-            return ptxk__refuse(why, PTX_E_DESC,
-                                "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
-                                i == 2 ? "heads * head_dim" : name[i], columns, d->formats);
-    }
-    if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
-    if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: rope_dims is %u, must be even and at most head_dim, %u", d->rope_dims,
-                            d->head_dim);
-    if (d->rope_pairs > PTXK_ROPE_NEOX)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: rope_pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX",
-                            d->rope_pairs);
-    if (d->precision > PTXK_GEMV_FAST)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST",
-                            d->precision);
-    if (d->head_norms > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "decoder: head_norms is %u, must be 0 or 1", d->head_norms);
-    if (d->window > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_DESC, "decoder: window is %u, must be at most 2147483647 (0: all)",
-                            d->window);
-    return ptxk__check_scale("decoder", d->scale, why);
-}
-
-static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
-    uint32_t i, fixed, flags, room;
-    uint64_t at;
-    ptx_code code;
-    if (why) why->text[0] = 0;
-    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: the description is NULL");
-    if ((code = ptxk__dec_limits(d, why)) != PTX_E_NONE) return code;
-    memset(f, 0, sizeof *f);
-    f->d = *d;
-    f->group = d->heads / d->kv_heads;
-    f->q_rows = d->heads * d->head_dim;
-    f->kv_rows = d->kv_heads * d->head_dim;
-    f->qkv_rows = f->q_rows + 2 * f->kv_rows;
-    f->scale = (float)(1.44269504088896340736
-                       * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(d->head_dim)));
-
-    f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
-    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= 1u << ptxk__blocks[i].id;
-    }
-    if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
-    if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
-    f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
-    room = 3 * d->batch * (f->integers + f->numbers); /* of x at least, or what is half of the memory */
-    while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
-    room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
-    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
-        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* for the registers */
-        if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
-        if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
-                                room))
-            return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
-        if (f->form[i].ring * PTXK__DEC_WARPS > f->ring) f->ring = f->form[i].ring * PTXK__DEC_WARPS;
-    }
-    f->out_at = PTXK__DEC_SHARED - fixed;
-    f->room = (f->out_at - f->ring) / (f->integers + f->numbers);
-    f->numbers_at = f->ring + f->room * f->integers;
-    f->squares_at = f->out_at + 2 * f->out_bytes;
-    f->info_at = f->squares_at + 16;
-
-    f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
-    f->rows[1][0] = f->rows[3][0] = d->hidden;
-    f->rows[2][0] = d->ffn; /* of both */
-    f->rows[4][0] = d->vocab;
-    f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
-    f->columns[1] = f->q_rows;
-    f->columns[3] = d->ffn;
-    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more would not fit into registers */
-    f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
-    for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
-    f->keys = 32 / f->lanes;
-
-    flags = PTXK__HEAD;
-    f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
-    f->flags_ff = flags, flags += 4 * ptxk__ceil_div(d->ffn, PTXK__DEC_TILE);
-    f->flags_att = flags, flags += 4 * d->kv_heads;
-    f->arrive_att = flags, flags += 4 * d->kv_heads * d->batch;
-    f->flags_qkv = flags;
-    flags += 4 * (ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE) + 2 * ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE));
-    for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest, most = i == 4 ? 4 : 16;
-        for (j = 0; j < 3; j++) f->tiles[i] += ptxk__ceil_div(f->rows[i][j], PTXK__DEC_TILE);
-        fewest = ptxk__ceil_div(units, f->room / d->batch);
-        f->slices[i] = most < units ? most : units;
-        if (f->slices[i] < fewest) f->slices[i] = fewest;
-        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 ? 2 : 1) + PTXK__DEC_TILE);
-        f->arrive[i] = flags, flags += 4 * f->tiles[i];
-    }
-    at = (flags + 255) / 256 * 256;
-    f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
-    f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
-    f->x_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->integers);
-    f->x_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->numbers);
-    f->ff_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->integers);
-    f->ff_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
-    f->whole_heads = d->head_dim % PTXK__DEC_TILE == 0;
-    f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
-    f->att_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->integers);
-    f->att_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->numbers);
-    f->zeroed = (uint32_t)at; /* what lies behind the end of x is 0 */
-    f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
-    f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
-    f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
-    f->att = ptxk__dec_take(&at, (uint64_t)d->batch * f->q_rows * 4);
-    for (i = 0; i < PTXK__DEC_KINDS; i++)
-        f->parts[i] = ptxk__dec_take(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
-    f->att_record = 4 * f->group * (d->head_dim + 2);
-    f->att_parts = ptxk__dec_take(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
-    f->bytes = at;
-    return PTX_E_NONE;
-}
-
-/* Numbers of what a prompt does not fit by, among the steps. */
-enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
-
-PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
-    static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
-                                       "logits",  "attention",          "token",       "choice of a token",
-                                       "length of the prompt", "room after the position",
-                                       "token of the prompt"};
-    return step < sizeof name / sizeof *name ? name[step] : "";
-}
-
-PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why) {
-    ptxk__dec f;
-    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
-                                     sizeof(ptxk_decoder_args), why);
-    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
-    if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
-    if (code) return code;
-    ptxk__plan_one(plan, 1, 1, PTXK__DEC_WORKERS, 0);
-    plan->launch[1] = plan->launch[0];
-    plan->launch[1].shared_bytes = PTXK__DEC_SHARED;
-    plan->launches = 2;
-    plan->launch[1].entry = 1;
-    plan->launch[1].grid[0] = shape->sm_count;
-    plan->launch[1].block[0] = PTXK__DEC_THREADS;
-    plan->launch[1].cooperative = 1;
-    plan->workspace_bytes = f.bytes;
-    return PTX_E_NONE;
-}
-
-static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
-                                 uint32_t columns, ptxk_message *why) {
-    const ptxk__eight *e = ptxk__eight_of(m->format);
-    if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
-                            name, ptxk__name_of(m->format).s);
-    if (columns % e->block)
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            e->block, ptxk_format_name(m->format));
-    if (m->reserved)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
-    return PTX_E_NONE;
-}
-
-static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    const ptxk__eight *e = ptxk__eight_of(m->format);
-    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
-}
-
-static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    uint64_t weights = ptxk__dec_weights(m, rows, columns);
-    return weights && m->bias ? weights + (uint64_t)rows * 4 : weights;
-}
-
-PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
-                                       uint32_t layer_count, const ptxk_decoder_matrix *output,
-                                       const uint32_t *lengths) {
-    ptxk__dec f;
-    uint64_t bytes = 0;
-    uint32_t i, b;
-    if (!layers || ptxk__dec_form(desc, &f, NULL)) return 0;
-    for (i = 0; i < layer_count; i++) {
-        const ptxk_decoder_layer *l = &layers[i];
-        bytes += ptxk__dec_bytes(&l->q, f.q_rows, f.d.hidden) + ptxk__dec_bytes(&l->k, f.kv_rows, f.d.hidden)
-                 + ptxk__dec_bytes(&l->v, f.kv_rows, f.d.hidden)
-                 + ptxk__dec_bytes(&l->output, f.d.hidden, f.q_rows)
-                 + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
-                 + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
-                 + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
-        for (b = 0; lengths && b < f.d.batch; b++) {
-            uint32_t seen = f.d.window && lengths[b] > f.d.window ? f.d.window : lengths[b];
-            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
-        }
-        if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
-    }
-    return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
-}
-
-/* Numbers among the arguments. */
-static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_message *why) {
-    ptx_code code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
-    if (!code) code = ptxk__check_eps("decoder", args->eps, why);
-    if (code) return code;
-    if (args->n > args->tokens_stride)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most tokens_stride, %u",
-                            args->n, args->tokens_stride);
-    if (args->n > args->max_seq)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most max_seq, %u", args->n,
-                            args->max_seq);
-    code = ptxk__check_count("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
-    if (!code)
-        code = ptxk__check_count("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
-    if (!code) code = ptxk__check_count("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_count("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
-    if (!code) code = ptxk__check_zero("decoder", "reserved", args->reserved, why);
-    return code;
-}
-
-/* What the arguments themselves name. Returns how many. */
-static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
-    const ptxk_decoder_desc *d = &f->d;
-    const ptxk_decoder_matrix *o = &args->output;
-    uint64_t tokens = (uint64_t)d->batch * 4, layers = args->layer_count;
-    uint32_t n = 0, i;
-    span[n++] = ptxk__span_of("logits", args->logits, tokens * d->vocab, 16, 1);
-    span[n++] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
-    span[n++] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
-    span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
-    for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
-    span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
-    span[n++] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8,
-                              d->rope_dims != 0);
-    span[n++] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)d->hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
-    span[n++] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
-    span[n++] = ptxk__span_of("positions", args->positions, tokens, 4, 1);
-    span[n++] = ptxk__span_of("stop", args->stop, 4, 4, args->stop != 0);
-    span[n++] = ptxk__span_of("embedding", args->embedding.weights,
-                              ptxk__dec_weights(&args->embedding, d->vocab, d->hidden), 16, 1);
-    span[n++] = ptxk__span_of("output", o->weights, ptxk__dec_weights(o, d->vocab, d->hidden), 16, 1);
-    span[n++] = ptxk__span_of("output's bias", o->bias, (uint64_t)d->vocab * 4, 4, o->bias != 0);
-    return n;
-}
-
-/* A layer's matrices are of formats that there are; what the layer names: the two caches, which are written,
-   come first. */
-static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
-                                const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
-    static const char *const name[7][2] = {{"q", "q's bias"},         {"k", "k's bias"},
-                                           {"v", "v's bias"},         {"attention's output", "output's bias"},
-                                           {"gate", "gate's bias"},   {"up", "up's bias"},
-                                           {"down", "down's bias"}};
-    const ptxk_decoder_matrix *m[7];
-    uint32_t rows[7], columns[7], i, n = 0;
-    uint64_t cache = (uint64_t)f->d.batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(f->d.kv_type);
-    m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
-    m[6] = &l->down;
-    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = rows[6] = f->d.hidden;
-    rows[4] = rows[5] = f->d.ffn;
-    for (i = 0; i < 7; i++) columns[i] = i == 3 ? f->q_rows : i == 6 ? f->d.ffn : f->d.hidden;
-    span[n++] = ptxk__span_written(ptxk__span_of("k_cache", l->k_cache, cache, 16, 1), 0);
-    span[n++] = ptxk__span_written(ptxk__span_of("v_cache", l->v_cache, cache, 16, 1), 0);
-    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)f->d.hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)f->d.hidden * 4, 16, 1);
-    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
-    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
-    for (i = 0; i < 7; i++) {
-        ptx_code code = ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why);
-        if (code) return code;
-        span[n++] =
-            ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16, 1);
-        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, m[i]->bias != 0);
-    }
-    return PTX_E_NONE;
-}
-
-/* The caches of other layers stay clear of what layer i names. */
-static ptx_code ptxk__dec_apart(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers, uint32_t i,
-                                const ptxk__span *span, ptxk_message *why) {
-    uint64_t bytes = span[0].bytes, cache[2];
-    uint32_t j, n, c;
-    for (j = 0; j < args->layer_count; j++) {
-        cache[0] = layers[j].k_cache, cache[1] = layers[j].v_cache;
-        for (n = 0; j != i && n < PTXK__DEC_LAYER_SPANS; n++)
-            for (c = 0; span[n].needed && c < 2; c++)
-                if (cache[c] < span[n].at ? span[n].at - cache[c] < bytes
-                                          : cache[c] - span[n].at < span[n].bytes)
-                    return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer %u: %s overlaps layer %u's %s",
-                                        j, span[c].name, i, span[n].name);
-    }
-    return PTX_E_NONE;
-}
-
-PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
-                                       const ptxk_decoder_layer *layers, ptxk_message *why) {
-    ptxk__dec f;
-    ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
-    uint32_t i, n;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
-    if (!code) code = ptxk__dec_check_numbers(args, why);
-    if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
-    if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
-    if (code) return code;
-    n = ptxk__dec_spans(&f, args, span);
-    code = ptxk__check_spans("decoder", span, n, why);
-    for (i = 0; layers && !code && i < args->layer_count; i++) {
-        char place[32];
-        (void)snprintf(place, sizeof place, "decoder: layer %u", i);
-        code = ptxk__dec_layer(&f, args, &layers[i], span + n, why);
-        if (!code) code = ptxk__check_spans(place, span, n + PTXK__DEC_LAYER_SPANS, why);
-        if (!code) code = ptxk__dec_apart(args, layers, i, span + n, why);
-    }
-    return code;
-}
-
-/* The registry, made from [TABLE]. */
-#define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
-static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
-#undef PTXK__OPERATION
-
-PTXGEN_API uint32_t ptxk_operation_count(void) {
-    return (uint32_t)(sizeof ptxk__operations / sizeof ptxk__operations[0]);
-}
-
-PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index) {
-    return index < ptxk_operation_count() ? &ptxk__operations[index] : NULL;
-}
-
-PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
-    uint32_t i;
-    for (i = 0; name && i < ptxk_operation_count(); i++)
-        if (!strcmp(name, ptxk__operations[i].name)) return &ptxk__operations[i];
-    return NULL;
-}
-
-/* ptxk__<name>_labels and ptxk__<name>_examples. */
-#define PTXK__LABEL(label, ...) label,
-#define PTXK__DESC(label, ...) {__VA_ARGS__},
-#define PTXK__LIST(name) \
-    static const char *const ptxk__##name##_labels[] = {PTXK_EXAMPLES_##name(PTXK__LABEL)}; \
-    static const ptxk_##name##_desc ptxk__##name##_examples[] = {PTXK_EXAMPLES_##name(PTXK__DESC)};
-PTXK_OPERATIONS(PTXK__LIST)
-#undef PTXK__LIST
-#undef PTXK__LABEL
-#undef PTXK__DESC
-
-PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
-                                      const char **label) {
-    const char *text = NULL;
-    const void *example = NULL;
-    uint32_t i = 0;
-    if (index >= ptxk_operation_count() || !desc || capacity < ptxk__operations[index].desc_bytes) return 0;
-#define PTXK__EXAMPLE(name) \
-    if (i++ == index && variant < sizeof ptxk__##name##_labels / sizeof *ptxk__##name##_labels) { \
-        example = &ptxk__##name##_examples[variant]; \
-        text = ptxk__##name##_labels[variant]; \
-    }
-    PTXK_OPERATIONS(PTXK__EXAMPLE)
-#undef PTXK__EXAMPLE
-    (void)i;
-    if (!example) return 0;
-    memcpy(desc, example, ptxk__operations[index].desc_bytes);
-    if (label) *label = text;
-    return 1;
-}
-
-/* ---- [CORE] --------------------------------------------------------------------------------------------
-
-   One emitting call in a statement: the text is then the same whatever compiler built the generator. */
-
-/* -- vocabulary --
-   What it emits belongs to its caller's line: here the site that the builder's macros take is a parameter. */
-#undef PTX__AT
-#define PTX__AT site
-
-PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
-                                     uint32_t last) {
-    uint32_t distance;
-    for (distance = first; distance < last; distance *= 2) {
-        ptx_val other = ptx_shfl_bfly(k, x, ptx_u32(distance), ptx_u32(31), ptx_u32(0xffffffffu));
-        x = ptx_op2(k, op, 0, x, ptx_as(other, ptx_type_of(x)));
-    }
-    return x;
-}
-
-PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
-                                      uint32_t warps, ptx_val scratch) {
-    ptx_type type = ptx_type_of(x);
-    ptx_val tid, lane, warp, here, first;
-    if (!warps || warps > 32 || (warps & (warps - 1))) {
-        ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site,
-                 "ptxk_block_reduce over %u warps: must be a power of two to 32", warps);
-        return x;
-    }
-    x = ptxk_warp_reduce(k, op, x, 1, 32);
-    if (warps == 1) return x;
-    tid = ptx_tid_x(k);
-    lane = ptx_and(k, tid, ptx_u32(31));
-    warp = ptx_shr(k, tid, ptx_u32(5));
-    here = ptx_ptr_add(k, scratch, warp, 4);
-    first = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
-    ptx_guard(k, first);
-    ptx_st(k, type, ptx_at(here, 0), x);
-    ptx_bar_sync(k, ptx_imm(0));
-    lane = ptx_and(k, lane, ptx_u32(warps - 1));
-    here = ptx_ptr_add(k, scratch, lane, 4);
-    x = ptx_ld(k, type, ptx_at(here, 0));
-    return ptxk_warp_reduce(k, op, x, 1, warps);
-}
-
-PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
-                             ptx_val words[4]) {
-    if (p)
-        ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
-    else
-        ptx_ld_vec(k, PTX_B32, 4, mem, words);
-}
-
-/* The two halves of a word, f16 or bf16, as f32. */
-#define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
-static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word,
-                              ptx_val out[2]) {
-    if (stored == PTX_F16) {
-        ptx_val half[2];
-        ptx_unpack(k, PTX_F16, 2, word, half);
-        out[0] = ptx_cvt(k, PTX_F32, half[0]);
-        out[1] = ptx_cvt(k, PTX_F32, half[1]);
-    } else { /* a bf16 is the upper half of an f32; the conversion instruction came with sm_90 */
-        ptx_val low = ptx_shl(k, word, ptx_u32(16));
-        ptx_val high = ptx_and(k, word, ptx_b32(0xffff0000u));
-        out[0] = ptx_as(low, PTX_F32);
-        out[1] = ptx_as(high, PTX_F32);
-    }
-}
-
-PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
-                                ptx_val *out) {
-    uint32_t i;
-    if (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16) {
-        ptx_fail(ptx_kernel_module(k), PTX_E_TYPE, site, "ptxk_widen takes f32, f16 or bf16, not %s",
-                 ptx_type_name(stored));
-        return 0;
-    }
-    for (i = 0; i < 4; i++) {
-        if (stored == PTX_F32) {
-            out[i] = ptx_as(words[i], PTX_F32);
-        } else {
-            ptxk__widen_word(k, stored, words[i], out + 2 * i);
-        }
-    }
-    return stored == PTX_F32 ? 4 : 8;
-}
-
-/* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
-static uint32_t ptxk__words(uint32_t bytes) {
-    return bytes / 4;
-}
-
-PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
-                               ptx_val *out) {
-    ptx_val words[4], wide[8];
-    uint32_t i, count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
-    if (count > 4 || !n || (n & (n - 1)) || !out) {
-        ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_load_f32 of %u elements of %s", n,
-                 ptx_type_name(stored));
-        return;
-    }
-    if (!count) {
-        ptx_val half = ptx_ld(k, stored, mem);
-        if (stored == PTX_F16) {
-            out[0] = ptx_cvt(k, PTX_F32, half);
-        } else {
-            half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
-            half = ptx_shl(k, half, ptx_u32(16));
-            out[0] = ptx_as(half, PTX_F32);
-        }
-        return;
-    }
-    if (count == 1)
-        words[0] = ptx_ld(k, PTX_B32, mem);
-    else
-        ptx_ld_vec(k, PTX_B32, count, mem, words);
-    for (i = count; i < 4; i++) words[i] = words[0];
-    ptxk_widen(k, stored, words, wide);
-    for (i = 0; i < n; i++) out[i] = wide[i];
-}
-
-/* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
-static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x) {
-    ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
-    odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
-    up = ptx_add(k, odd, ptx_u32(0x7fff));
-    rounded = ptx_add(k, bits, up);
-    rounded = ptx_shr(k, rounded, ptx_u32(16));
-    nan = ptx_setp(k, PTX_ISNAN, x, x);
-    rounded = ptx_selp(k, ptx_u32(0x7fff), rounded, nan);
-    rounded = ptx_cvt(k, PTX_U16, rounded);
-    return ptx_as(rounded, PTX_BF16);
-}
-
-PTXGEN_API void ptxk_narrow_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, const ptx_val *x,
-                             ptx_val *words) {
-    ptx_val pair[2];
-    uint32_t i;
-    int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    ptx_type packed = stored == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
-    if (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16) {
-        ptx_fail(ptx_kernel_module(k), PTX_E_TYPE, site, "ptxk_narrow makes f32, f16 or bf16, not %s",
-                 ptx_type_name(stored));
-        return;
-    }
-    for (i = 0; i < ptxk__words(n * (stored == PTX_F32 ? 4u : 2u)); i++) {
-        if (stored == PTX_F32) {
-            words[i] = ptx_as(x[i], PTX_B32);
-        } else if (modern) {
-            words[i] = ptx_cvt_pair(k, packed, x[2 * i + 1], x[2 * i]);
-            words[i] = ptx_as(words[i], PTX_B32);
-        } else {
-            pair[0] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i]) : ptxk__to_bf16(k, site, x[2 * i]);
-            pair[1] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1])
-                                        : ptxk__to_bf16(k, site, x[2 * i + 1]);
-            words[i] = ptx_pack(k, PTX_B32, 2, pair);
-        }
-    }
-}
-
-PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
-                                const ptx_val *x) {
-    ptx_val words[4];
-    uint32_t count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
-    int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    if (count > 4 || !n || (n & (n - 1)) || !x
-        || (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16)) {
-        ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_store_f32 of %u elements of %s", n,
-                 ptx_type_name(stored));
-        return;
-    }
-    if (!count) {
-        ptx_val half = stored == PTX_F16 || modern ? ptx_cvt(k, stored, x[0]) : ptxk__to_bf16(k, site, x[0]);
-        ptx_st(k, stored, mem, half);
-        return;
-    }
-    ptxk_narrow(k, stored, n, x, words);
-    if (count == 1)
-        ptx_st(k, PTX_B32, mem, words[0]);
-    else
-        ptx_st_vec(k, PTX_B32, count, mem, words);
-}
-
-PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
-                             ptx_val sum) {
-    uint32_t i;
-    for (i = 0; i < n; i++) sum = ptx_fma(k, a[i], b[i], sum);
-    return sum;
-}
-
-PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
-                           ptx_val *out) {
-    uint32_t i;
-    for (i = 0; i < n; i++) out[i] = ptx_fma(k, a, x[i], out[i]);
-}
-
-PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b) {
-    ptx_val zero = ptx_setp(k, PTX_EQ, b, ptx_f32(0));
-    ptx_val inverse = ptx_rcp(k, b);
-    return ptx_selp(k, ptx_f32(0), inverse, zero);
-}
-
-PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
-    ptx_val sum = ptx_add(k, a, b);
-    ptx_val last = ptx_sub(k, sum, ptx_u32(1));
-    return ptx_div(k, last, b);
-}
-
-#undef PTX__AT
-#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
-
-/* 2^(x - y), the weight of a score x where y is the maximum. */
-static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
-    ptx_val difference = ptx_sub(k, x, y);
-    return ptx_ex2(k, difference);
-}
-
-/* A scale above 1 comes behind a product with q: q times that might become infinite, and 0 in K then NaN. */
-static int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
-
-/* The address in the args of a pointer to global memory. */
-static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
-    ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
-    return ptx_ptr(p, PTX_GLOBAL);
-}
-
-/* A u32 of the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
-    return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
-}
-
-/* array[index], or `otherwise` where the array's address is 0. */
-static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise) {
-    ptx_val array = ptxk__arg_ptr(k, args, offset);
-    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
-    ptx_val at = ptx_ptr_add(k, array, index, 4);
-    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
-}
-
-/* -- tiles in shared memory: ptxk__tile, see [SUPPORT] -- */
-
-/* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
-static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
-    ptx_val turn = row, at;
-    if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
-    turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
-    turn = ptx_xor(k, turn, chunk);
-    at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
-    return ptx_mul(k, at, ptx_u32(16));
-}
-
-/* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
-typedef struct ptxk__tile_copier {
-    ptx_val row, chunk;
-    ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
-    ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
-} ptxk__tile_copier;
-
-static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
-    return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
-}
-
-static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
-    uint32_t i;
-    c->row = ptx_div(k, tid, ptx_u32(t->wide));
-    c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
-    if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
-    if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    for (i = 0; i < ptxk__tile_phases(t); i++) {
-        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__tile_place(k, t, row, c->chunk);
-    }
-}
-
-/* at + rows * stride, in 64 bits; stride: u32, in elements of so many bytes; rows * bytes below 2^32. */
-static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
-    at = ptx_mad_wide(k, stride, ptx_u32(rows * bytes), ptx_as(at, PTX_U64));
-    return ptx_ptr(at, PTX_GLOBAL);
-}
-
-/* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
-static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
-                               uint32_t bytes) {
-    ptx_val row = ptx_mul_wide(k, c->row, stride);
-    at = ptx_ptr_add(k, at, row, bytes);
-    return ptx_ptr_add(k, at, c->chunk, 16);
-}
-
-/* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
-   from: of ptxk__tile_from. From sm_80 on the copies are under way when this returns, and belong to the next
-   group; before, they are stored, and the next barrier shows them. */
-static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
-                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
-    int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
-    ptx_val base[8], left, p, valid, words[2][4], here;
-    left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
-    if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
-    for (i = 0; i < phases; i++) base[i] = ptx_ptr_add(k, to, c->to[i], 1);
-    for (i = 0; i < passes; i += n) {
-        for (j = i; j < i + n && j < passes; j++) {
-            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
-            here = j ? ptxk__rows_on(k, from, stride, j * t->pass, bytes) : from;
-            if (async) {
-                valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
-                if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
-                ptx_cp_async_16_zfill(
-                    k, ptx_off(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
-                    here, valid);
-            } else {
-                if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
-                ptxk_load16(k, &p, ptx_with(ptx_at(here, 0), PTX_NC), words[j - i]);
-            }
-        }
-        for (j = i; !async && j < i + n && j < passes; j++) {
-            if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
-            ptx_st_vec(k, PTX_B32, 4,
-                       ptx_at(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
-                       words[j - i]);
-        }
-    }
-}
-
-static void ptxk__tile_commit(ptx_kernel *k) {
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
-}
-
-/* All copies have come, for all threads, and what any of them read before may be overwritten. */
-static void ptxk__tile_wait(ptx_kernel *k) {
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
-    ptx_bar_sync(k, ptx_imm(0));
-}
-
-/* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
-   half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
-   multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
-static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
-                                 ptx_val half) {
-    ptx_val at = ptxk__tile_place(k, t, row, half);
-    return ptx_ptr_add(k, tile, at, 1);
-}
-
-/* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
-   8) on. */
-static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
-    uint32_t bits = 2 * pair % t->swap * 16;
-    if (!bits) return reader;
-    reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
-    return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
-}
-
-static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
-    return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
-}
-
-/* This lane's chunk of a pair. */
-static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
-                               uint32_t pair) {
-    reader = ptxk__tile_turn(k, t, reader, pair);
-    return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
-}
-
-/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
-   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
-static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
-    uint32_t turn = rows / (8 / t->swap) % t->swap;
-    if (turn) {
-        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
-        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
-    }
-    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
-}
-
-/* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
-   point, by its number, and what comes, in registers:
-     rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
-     columns B of two mma side by side, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
-     across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
-static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
-    *row = ptx_and(k, lane, ptx_u32(15));
-    *half = ptx_shr(k, lane, ptx_u32(4));
-}
-
-static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
-    ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
-    *row = ptx_mad(k, high, ptx_u32(8), low);
-    *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
-}
-
-/* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
-   of half the depth. */
-static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
-                           const ptx_val b[2]) {
-    ptx_val out[4];
-    uint32_t i;
-    if (type == PTX_F32) {
-        ptx_mma(k, PTX_MMA_M16N8K8_F32, PTX_TF32, PTX_TF32, out, a, b, d);
-    } else if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
-        ptx_mma(k, PTX_MMA_M16N8K16_F32, type, type, out, a, b, d);
-    } else {
-        ptx_mma(k, PTX_MMA_M16N8K8_F32, type, type, out, a, b, d);
-        for (i = 0; i < 4; i++) d[i] = out[i];
-        ptx_mma(k, PTX_MMA_M16N8K8_F32, type, type, out, a + 2, b + 1, d);
-    }
-    for (i = 0; i < 4; i++) d[i] = out[i];
-}
-
-/* The smaller one; NaN stays. */
-static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
-    ptx_val above;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
-    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
-    return ptx_selp(k, ptx_f32(limit), x, above);
-}
-
-/* Two f32 as one register of two f16 or bf16 (from sm_80 on), the first one low. */
-static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
-    ptx_val pair[2], whole;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
-        whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
-        return ptx_as(whole, PTX_B32);
-    }
-    pair[0] = ptx_cvt(k, type, low);
-    pair[1] = ptx_cvt(k, type, high);
-    return ptx_pack(k, PTX_B32, 2, pair);
-}
-
-/* -- vocabulary: the blocks of a cluster --
-   They lie side by side along z, as many as the launch says; of a launch without clusters each is one by
-   itself. Some may leave at once, those of the highest ranks: its barrier waits for those that are left, and
-   their shared memory is nobody's. Where a target has no clusters, a block is all there is. */
-typedef struct ptxk__cluster {
-    int possible;
-    ptx_val rank, live; /* this block's place; how many are left, from rank 0 on */
-} ptxk__cluster;
-
-static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
-    ptxk__cluster c;
-    c.possible = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
-    c.live = ptx_u32(1);
-    c.rank = ptx_u32(0);
-    if (c.possible) ptx_max_cluster(k, PTXK__CLUSTER);
-    return c;
-}
-
-/* A condition on which a block leaves. The others of the cluster may not, and need not: see above. */
-static ptx_val ptxk__cluster_leaves(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
-    return c->possible ? ptx_cluster_uniform(k, p) : p;
-}
-
-/* Between these two the others do what they did before, and need not wait. */
-static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
-    if (c->possible) ptx_cluster_arrive(k);
-}
-
-static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
-    if (c->possible) ptx_cluster_wait(k);
-}
-
-/* A barrier of the cluster, which is one of the block. */
-static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
-    if (!c->possible) {
-        ptx_bar_sync(k, ptx_imm(0));
-        return;
-    }
-    ptx_cluster_arrive(k);
-    ptx_cluster_wait(k);
-}
-
-/* p, where piece i of something that the live blocks share out is this one's, else false. */
-static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
-    ptx_val mine;
-    if (!c->possible) return p;
-    mine = ptx_rem(k, i, c->live);
-    mine = ptx_setp(k, PTX_EQ, mine, c->rank);
-    return ptx_and(k, p, mine);
-}
-
-/* Where the `turn`th live block behind this one, around the end, has what is at `address` here. */
-static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val address, ptx_val turn) {
-    ptx_val rank = ptx_add(k, c->rank, turn), less, p;
-    less = ptx_sub(k, rank, c->live);
-    p = ptx_setp(k, PTX_GE, rank, c->live);
-    rank = ptx_selp(k, less, rank, p);
-    return ptx_mapa(k, address, rank);
-}
-
-/* What each live block has a share of, to be had by all: the caller's writes, below `here`, come once for
-   this block's memory and once for all others', at `to`, in a loop; then all meet.
-
-       for (pass = 0; ptxk__cluster_spread(k, c, pass, here, &to); pass++) write(to);
-
-   Before it the block has arrived: what it has at `here` may be written over from then on. */
-static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
-                                ptx_val *to) {
-    ptx_val turn;
-    *to = here;
-    if (!pass) return 1;
-    if (pass == 1 && c->possible) {
-        ptx_cluster_wait(k);
-        turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
-        *to = ptxk__cluster_peer(k, c, here, turn);
-        return 1;
-    }
-    if (c->possible) ptx_end(k);
-    ptxk__cluster_meet(k, c);
-    return 0;
-}
-
-/* -- vocabulary: pages of a pool -- */
-
-/* The row, u64, of a head at a position of a page: pages are [kv_heads, page_size] rows, or, with rows_first,
-   [page_size, kv_heads]. */
-static ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t page_size, int rows_first,
-                              ptx_val page, ptx_val head, ptx_val position) {
-    ptx_val inner = ptx_cvt(k, PTX_U64, rows_first ? position : head), row;
-    row = ptx_mad_wide(k, page, ptx_u32(rows_first ? page_size : kv_heads), inner);
-    inner = ptx_cvt(k, PTX_U64, rows_first ? head : position);
-    return ptx_mad(k, row, ptx_u64(rows_first ? kv_heads : page_size), inner);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -4580,74 +4332,6 @@ static ptx_val ptxk__flash_capped(ptx_kernel *k, const ptxk__flash *f, ptx_val x
     return ptx_fma(k, x, ptx_f32(-2 * (double)f->cap), ptx_f32((double)f->cap));
 }
 
-/* -- vocabulary: online softmax --
-   A state is a reference `most`, in base 2, that weights 2^(score - most) are relative to, the sum of those
-   weights, and the caller's sums of weighted values. */
-typedef struct ptxk__softmax {
-    ptx_var most, total;
-} ptxk__softmax;
-
-static ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
-    ptxk__softmax s;
-    s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
-    s.total = ptx_var_new(k, ptx_f32(0));
-    return s;
-}
-
-/* A score with +inf as the largest number, NaN as it is: no inf - inf is ever computed. */
-static ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
-    ptx_val infinite;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
-    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
-    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
-}
-
-/* The reference becomes `most`: returns what the caller's sums are to be multiplied with. */
-static ptx_val ptxk__softmax_raise(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
-    ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
-    shrink = ptxk__weight(k, old, most);
-    total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
-    ptx_set(k, s->most, most);
-    ptx_set(k, s->total, total);
-    return shrink;
-}
-
-/* n states become one: its reference, its total, and the factor of each state's sums. */
-static void ptxk__softmax_join(ptx_kernel *k, uint32_t n, const ptx_val *most, const ptx_val *total,
-                               ptx_val *factor, ptx_val *top, ptx_val *all) {
-    uint32_t i;
-    *top = most[0];
-    for (i = 1; i < n; i++) *top = ptx_max(k, *top, most[i]);
-    for (i = 0; i < n; i++) {
-        factor[i] = ptxk__weight(k, most[i], *top);
-        *all = i ? ptx_fma(k, factor[i], total[i], *all) : ptx_op2(k, PTX_MUL, PTX_RN, factor[i], total[i]);
-    }
-}
-
-/* -- vocabulary: the last block to arrive -- */
-
-/* For all threads of a block, behind their writes to global memory: true in all threads of the last of
-   `count` blocks to come here with this counter (u32, global, 0 at first and afterwards again), which then
-   sees what the others wrote. flag: 4 bytes of shared memory that nothing else touches meanwhile. */
-static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx_val count, ptx_val flag) {
-    ptx_val last = ptx_sub(k, count, ptx_u32(1)), p, old;
-    ptx_bar_sync(k, ptx_imm(0));
-    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
-    ptx_if(k, p);
-    {
-        /* release: the barrier has put the block's writes before it; acquire: for those of the others. inc
-           wraps to 0 when it finds `last`: ready for the next launch. */
-        old = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), last);
-        ptx_st(k, PTX_U32, ptx_at(flag, 0), old);
-    }
-    ptx_end(k);
-    ptx_bar_sync(k, ptx_imm(0));
-    old = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
-    old = ptx_uniform(k, old);
-    return ptx_setp(k, PTX_EQ, old, last);
-}
-
 /* -- flash_decode: from the warps' sums to the output -- */
 
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
@@ -4933,8 +4617,9 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_wo
     ptx_ret(k);
 }
 
-/* -- flash_decode: scalar --
-   For f32 caches, and for sm_75. Lanes share a row; a lane has its part of q and of the sums of all columns
+/* -- flash_decode: scalar -- */
+
+/* For f32 caches, and for sm_75. Lanes share a row; a lane has its part of q and of the sums of all columns
    in registers: the loop has no shared memory in it. At both ends of a block lanes have 32 bytes each of q
    and of sums, 16 of every 32 in one access, which takes two passes for one. */
 typedef struct ptxk__flash_state {
@@ -5245,8 +4930,9 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
     ptxk__flash_join(k, f, &w);
 }
 
-/* -- flash_decode: tensor cores --
-   Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
+/* -- flash_decode: tensor cores -- */
+
+/* Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
    columns, so K and V are read once for all columns, and what belongs to a column, its maximum and its sums,
    is in the same lanes. A warp has its own keys and its own ring in shared memory, and meets the others only
    at the end. One step is 16 kt keys; an item of the ring is a slab of their K or their V. */
@@ -5935,6 +5621,8 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptxk__flash_join(k, f, &w);
 }
 
+/* -- flash_decode: the entry -- */
+
 PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__flash f;
     ptxk_message why;
@@ -5967,7 +5655,129 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     return ptx_get_error(m)->code;
 }
 
-/* -- kv_scatter -- */
+/* ======== kv_scatter ==================================================================================== */
+
+#define PTXK__SCATTER_THREADS 256u
+
+/* All that follows from a kv_scatter description. */
+typedef struct ptxk__scatter {
+    ptx_type source, cache;
+    uint32_t kv_heads, d, page_size, flags;
+    uint32_t source_bytes, cache_bytes; /* of an element */
+    uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
+    uint32_t vecs;                      /* threads for a row */
+} ptxk__scatter;
+
+static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
+    uint32_t wide;
+    memset(f, 0, sizeof *f);
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
+    if (!d->kv_heads || d->kv_heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: kv_heads is %u, must be 1 to 65536", d->kv_heads);
+    if (!d->head_dim || d->head_dim > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
+    f->source_bytes = ptxk__kv_bytes(d->source_type);
+    f->cache_bytes = ptxk__kv_bytes(d->cache_type);
+    if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
+    if (!f->cache_bytes) return ptxk__check_type("kv_scatter", "cache_type", d->cache_type, why);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
+                            d->page_size);
+    if (d->flags > (PTXK_SCATTER_PAGE_ROWS | PTXK_SCATTER_SINGLE))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: flags is %u, must be of PTXK_SCATTER_PAGE_ROWS and _SINGLE",
+                            d->flags);
+    if (d->flags & PTXK_SCATTER_PAGE_ROWS && !d->page_size)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: PTXK_SCATTER_PAGE_ROWS needs pages, and page_size is 0");
+    f->source = (ptx_type)d->source_type;
+    f->cache = (ptx_type)d->cache_type;
+    f->kv_heads = d->kv_heads;
+    f->d = d->head_dim;
+    f->page_size = d->page_size;
+    f->flags = d->flags;
+    wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
+    for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    f->vecs = f->d / f->n;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
+                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
+                                         ptxk_message *why) {
+    ptxk__scatter f;
+    uint64_t threads, row;
+    int fits = 1;
+    ptx_code code = ptxk__scatter_form(desc, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
+    row = (uint64_t)f.kv_heads * f.vecs;
+    threads = ptxk__product(row, shape->tokens, &fits);
+    if (!fits || threads > 0xffffff00u)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
+                            shape->tokens, (unsigned long)(0xffffff00u / row));
+    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
+    if (!threads) return PTX_E_NONE;
+    plan->launches = 1;
+    plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
+    plan->launch[0].grid[1] = f.flags & PTXK_SCATTER_SINGLE ? 1 : 2; /* K and V */
+    plan->launch[0].grid[2] = 1;
+    plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
+    plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
+    plan->min_bytes = plan->launch[0].grid[1] * threads * f.n * (f.source_bytes + f.cache_bytes);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
+                                          ptxk_message *why) {
+    static const char *const op = "kv_scatter";
+    ptxk__scatter f;
+    ptxk__span s[7];
+    uint64_t last, source, row;
+    int both;
+    ptx_code code = ptxk__scatter_form(desc, &f, why);
+    if (code) return code;
+    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
+    both = !(f.flags & PTXK_SCATTER_SINGLE);
+    row = (uint64_t)f.kv_heads * f.d;
+    source = row * args->tokens * f.source_bytes;
+    s[0] = ptxk__span_of("k", args->k, source, 16, 1);
+    s[1] = ptxk__span_of("v", args->v, source, 16, 1);
+    s[2] = ptxk__span_cache("k_caches", args->k_caches, args->batch, f.page_size, args->pool_pages,
+                            row * f.cache_bytes, 1);
+    s[3] = ptxk__span_cache("v_caches", args->v_caches, args->batch, f.page_size, args->pool_pages,
+                            row * f.cache_bytes, 1);
+    s[1].needed = s[3].needed = (uint32_t)both;
+    s[4] = ptxk__span_of("sequences", args->sequences, (uint64_t)args->tokens * 4, 4, args->sequences != 0);
+    s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
+    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
+    if ((code = ptxk__check_spans(op, s, 7, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
+        return code;
+    last = args->tokens ? args->tokens - 1 : 0;
+    if (last * args->position_step + args->position > 0xffffffffu)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "kv_scatter: position %u + %u tokens * position_step %u passes 2^32",
+                            args->position, args->tokens, args->position_step);
+    if (last * args->sequence_step > 0xffffffffu)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %u tokens * sequence_step %u passes 2^32",
+                            args->tokens, args->sequence_step);
+    if (f.page_size) {
+        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
+    }
+    if (both && args->k_caches == args->v_caches)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
+    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
+                             UINT64_MAX, why);
+}
 
 /* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
    false where the position has no page. */
@@ -6082,7 +5892,271 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
-/* -- flash_prefill -- */
+/* ======== flash_prefill ================================================================================= */
+
+/* -- flash_prefill: limits, plan, arguments -- */
+
+/* All that follows from a flash_prefill description. A block has `rows` queries of one head, a warp 16 * m of
+   them; it goes through the keys in tiles. */
+#define PTXK__PREFILL_SHARED 65536u /* what one block may have everywhere, two of them on most */
+#define PTXK__PREFILL_LEN 0x40000000u
+
+typedef struct ptxk__prefill {
+    ptx_type type, out;
+    uint32_t heads, kv_heads, d, flags, window, precision;
+    uint32_t bytes, out_bytes;       /* of an element */
+    uint32_t rows, warps, m, keys;
+    uint32_t columns;                /* tiles of 8 columns of out */
+    uint32_t pairs;                  /* steps along d in q . k */
+    uint32_t hold;                   /* q stays in registers */
+    ptxk__tile q, kv;
+    int negative;                    /* the scale is */
+    int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
+    float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
+    float outer;                     /* ... and what they are then multiplied by, in base 2 */
+    float most;                      /* scores from there on count as infinite: a power of two, so that most *
+                                        outer is exact and finite */
+    float lift;                      /* the largest weight is 2^lift */
+} ptxk__prefill;
+
+static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+}
+
+/* registers: what sums and scores may take of a thread's. */
+static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, uint32_t registers) {
+    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* words of tf32 are read one by one across rows */
+    f->rows = rows;
+    f->keys = keys;
+    f->warps = rows >= 64 ? 4 : rows / 16;
+    f->m = rows / 16 / f->warps;
+    ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
+    ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    if (f->plain && keys > 16) return 0; /* their code is long enough */
+    return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
+           && (f->d + keys) / 2 * f->m <= registers;
+}
+
+/* target: 0 for a plan, which is that of all. What the code chooses by it needs no more shared memory. */
+static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target target, ptxk__prefill *f,
+                                   ptxk_message *why) {
+    static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
+                          keys[] = {64, 48, 32, 16, 64, 32, 16, 16};
+    uint32_t chip = target & 0xfffu, registers, i;
+    double scale, outer;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the description is NULL");
+    if (!d->kv_heads || d->kv_heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_heads is %u, must be 1 to 65536",
+                            d->kv_heads);
+    if (!d->heads || d->heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: heads is %u, must be 1 to 65536", d->heads);
+    if (d->heads % d->kv_heads)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: heads is %u, must be a multiple of kv_heads, %u",
+                            d->heads, d->kv_heads);
+    if (d->head_dim % 8 || !d->head_dim || d->head_dim > 256)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
+                            d->head_dim);
+    f->bytes = ptxk__kv_bytes(d->type);
+    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
+    if (d->flags > 3)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL and _LSE", d->flags);
+    if (d->window > PTXK__PREFILL_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be at most 2^30", d->window);
+    if (d->precision > 1 || (d->precision && d->type != PTX_F32))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: precision is %u, must be PTXK_PREFILL_EXACT%s",
+                            d->precision,
+                            d->type == PTX_F32 ? " or PTXK_PREFILL_FAST" : " with 16-bit types");
+    if (!(d->scale >= -1e30f && d->scale <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: scale is %g, must be from -1e30 to 1e30 (0: default)",
+                            (double)d->scale);
+    if (!(d->soft_cap >= 0 && d->soft_cap <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: soft_cap is %g, must be from 0 (none) to 1e30",
+                            (double)d->soft_cap);
+
+    f->type = (ptx_type)d->type;
+    f->out = (ptx_type)d->out_type;
+    f->heads = d->heads;
+    f->kv_heads = d->kv_heads;
+    f->d = d->head_dim;
+    f->flags = d->flags;
+    f->window = d->window;
+    f->precision = d->precision;
+    f->plain = chip && chip < 80 && f->type != PTX_F16;
+    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory: where the sums fit, to d 128 */
+    registers = chip && chip < 80 ? 144 : 160;
+    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
+    if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
+    f->columns = f->d / 8;
+    f->pairs = f->q.wide / 2;
+    f->hold = f->m * f->pairs <= 8 && !f->plain;
+
+    scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
+    f->negative = scale < 0;
+    if (f->negative) scale = -scale;
+    outer = scale * 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
+    f->inner = 0;
+    if (d->soft_cap > 0) {
+        outer = (double)d->soft_cap * 1.44269504088896340736;
+        f->inner = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
+    }
+    f->outer = (float)outer;
+    for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
+    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
+                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
+                                            ptxk_message *why) {
+    ptxk__prefill f;
+    ptx_launch *l;
+    uint64_t blocks, queries, keys;
+    uint32_t q_len;
+    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
+    if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
+                            shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
+                            shape->q_len > PTXK__PREFILL_LEN ? shape->q_len : shape->kv_len);
+    blocks = (uint64_t)shape->batch * f.heads;
+    if (blocks > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: batch is %u, must be at most %u with %u heads",
+                            shape->batch, PTXK__LEN_MAX / f.heads, f.heads);
+    if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
+                            65535 * f.rows);
+    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
+    if (!shape->batch || !shape->q_len) return PTX_E_NONE;
+    q_len = shape->q_total && shape->q_total < shape->q_len ? shape->q_total : shape->q_len;
+    l = &plan->launch[plan->launches++];
+    l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
+    l->grid[1] = ptxk__ceil_div(q_len, f.rows);
+    l->grid[2] = 1;
+    l->block[0] = 32 * f.warps;
+    l->block[1] = l->block[2] = 1;
+    l->shared_bytes = ptxk__prefill_bytes(&f);
+    queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
+    keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
+    plan->min_bytes =
+        queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
+    if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
+                                        const ptxk_flash_prefill_shape *shape,
+                                        ptxk_flash_prefill_args *args) {
+    uint64_t row, rows;
+    if (!desc || !shape || !args) return;
+    row = (uint64_t)desc->heads * desc->head_dim;
+    args->q_head_stride = args->out_head_stride = desc->head_dim;
+    args->k_head_stride = args->v_head_stride = desc->head_dim;
+    args->q_row_stride = args->out_row_stride = row;
+    args->q_batch_stride = args->out_batch_stride = row * shape->q_len;
+    row = (uint64_t)desc->kv_heads * desc->head_dim;
+    args->k_row_stride = args->v_row_stride = row;
+    args->k_batch_stride = args->v_batch_stride = row * shape->kv_len;
+    rows = args->cu_q ? shape->q_total : shape->q_len;
+    args->lse_head_stride = rows;
+    args->lse_batch_stride = rows * desc->heads;
+}
+
+/* Rows of a tensor of a prefill: strides are those of batch, rows, heads. */
+static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
+                                   uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
+                                   const uint64_t stride[3]) {
+    ptxk__span s = ptxk__span_of(name, at, row_bytes, align, 1);
+    ptxk__span_repeat(&s, 0, batch, stride[0] * element);
+    ptxk__span_repeat(&s, 1, rows, stride[1] * element);
+    ptxk__span_repeat(&s, 2, heads, stride[2] * element);
+    return s;
+}
+
+/* With cumulative lengths the arguments do not say how many rows there are: q_len is only a bound on those of
+   a sequence. Where heads lie outside rows, there are no more than a head has room for. Of this many the
+   places are to differ; one of them, which is there, is to keep out of the other tensors. */
+static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
+    ptx_code code;
+    if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
+        uint64_t room = s->stride[2] < s->row ? 1 : (s->stride[2] - s->row) / s->stride[1] + 1;
+        if (s->count[1] > room) s->count[1] = room;
+    }
+    if (s->written && s->needed && s->count[1] && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE)
+        return code;
+    s->bytes = s->row;
+    if (s->count[1]) s->count[1] = 1;
+    ptxk__span_repeat(s, 2, s->count[2], s->stride[2]);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
+                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+    static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"}, *op = "flash_prefill";
+    ptxk__prefill f;
+    ptxk__span s[7];
+    uint64_t stride[14], lse[3];
+    uint32_t i, q_batch, kv_batch;
+    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    if (code) return code;
+    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
+    memcpy(stride, &args->q_batch_stride, sizeof stride);
+    for (i = 0; i < 14; i++) {
+        uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
+        const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
+        if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
+        if (stride[i] % whole)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "flash_prefill: %s_%s_stride is %llu, must be a multiple of %u elements",
+                                names[i / 3], which, (unsigned long long)stride[i], whole);
+        if (i < 12 && i % 3 == 1 && stride[i] > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "flash_prefill: %s_row_stride is %llu, must be below 2^32", names[i / 3],
+                                (unsigned long long)stride[i]);
+        if (stride[i] > UINT64_MAX >> 24)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "flash_prefill: %s_%s_stride is %llu, must be below 2^40", names[i / 3],
+                                which, (unsigned long long)stride[i]);
+    }
+    if ((code = ptxk__check_count(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    q_batch = args->cu_q ? 1 : args->batch;
+    kv_batch = args->cu_kv ? 1 : args->batch;
+    s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
+    s[1] = ptxk__span_heads("k", args->k, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
+                            stride + 3);
+    s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
+                            stride + 6);
+    s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
+                            f.heads, stride + 9);
+    s[3] = ptxk__span_written(s[3], 1);
+    s[0].same = f.type == f.out;
+    lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
+    s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
+    s[4] = ptxk__span_written(s[4], 0);
+    s[4].needed = f.flags & PTXK_PREFILL_LSE;
+    s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
+    s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
+    for (i = 0; i < 5; i++)
+        if ((i == 1 || i == 2 ? args->cu_kv : args->cu_q)
+            && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
+            return code;
+    return ptxk__check_spans(op, s, 7, why);
+}
+
+/* -- flash_prefill: rows, scores -- */
 
 #define PTXK__PREFILL_M 2u        /* most tiles of 16 queries in a warp */
 #define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
@@ -6196,7 +6270,7 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* -- flash_prefill without tensor cores: the same tiles, and the same places for sums and scores -- */
+/* -- flash_prefill: without tensor cores, the same tiles and the same places for sums and scores -- */
 
 static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
@@ -6291,6 +6365,8 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     x = ptx_sub(k, x, half);
     s->v_next = ptx_ptr_add(k, s->v, ptx_as(x, PTX_S32), 8);
 }
+
+/* -- flash_prefill: a block's queries and keys, masks, softmax, sums -- */
 
 /* tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at infinities; and the sign of the scale. */
 static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
@@ -6881,6 +6957,8 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_ret(k);
 }
 
+/* -- flash_prefill: the entry -- */
+
 PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__prefill f;
     ptxk_message why;
@@ -6900,1070 +6978,300 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     return ptx_get_error(m)->code;
 }
 
-/* -- rows of weights: readers, one for each format --
-   Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
-   c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
-   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
-   parts. Masks and shifts of the lane make one rule of both cases. */
-static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
-    ptx_val pair, odd, upper, shift, p;
-    pair = ptx_shr(k, lane->at, ptx_u32(1));
-    odd = ptx_and(k, pair, ptx_u32(1));
-    upper = ptx_setp(k, PTX_GE, lane->at, ptx_u32(4));
-    shift = ptx_shl(k, odd, ptx_u32(4));
-    lane->c[1] = shift; /* of the last 4 bytes, for scales */
-    p = ptx_selp(k, ptx_u32(2), ptx_u32(0), upper);
-    lane->c[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
-    odd = ptx_and(k, lane->at, ptx_u32(1));
-    odd = ptx_shl(k, odd, ptx_u32(3));
-    lane->c[2] = ptx_add(k, lane->c[0], odd); /* of the middle 4 bytes, for a minimum */
-    p = ptx_add(k, shift, odd);
-    lane->c[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
-    lane->c[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
-    lane->c[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
-    lane->c[6] = ptx_and(k, lane->c[4], ptx_b32(0xff));
-    lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
+/* ======== gemv ========================================================================================== */
+
+/* -- gemv: limits, plan, arguments -- */
+
+#define PTXK__GEMV_WARPS 8u
+#define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
+#define PTXK__GEMV_SHARED 49152u /* what every device gives unasked */
+#define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
+#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch turns into integers */
+#define PTXK__GEMV_K_MAX 0x4000000u
+#define PTXK__GEMV_HEAD 256u     /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_MATRICES 3u
+
+/* All that follows from a gemv description. */
+typedef struct ptxk__gemv {
+    ptxk__rows rows[PTXK__GEMV_MATRICES];
+    uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
+    ptx_type output;
+    uint32_t columns, planes, flags;
+    uint32_t k_step;  /* k is a multiple of */
+    uint32_t record;  /* bytes of a record of x, */
+    uint32_t values;  /* ... and its values */
+    uint32_t granule; /* records in the longest step: slices of K are whole granules */
+    uint32_t ring;    /* bytes in shared memory before x: all warps' */
+    uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
+} ptxk__gemv;
+
+/* Bytes of dynamic shared memory. */
+static uint32_t ptxk__gemv_room(const ptxk__gemv *f) {
+    return PTXK__GEMV_SHARED - 32 - 2 * f->results;
 }
 
-/* (a >> shift & mask) | (b >> other & rest) */
-static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                               ptx_val other, ptx_val rest) {
-    ptx_val high, low;
-    high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
-    high = ptx_and(k, high, ptx_as(mask, PTX_U32));
-    low = ptx_shr(k, ptx_as(b, PTX_U32), other);
-    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32),
-                    ptx_imm(0xea)); /* low & rest | high */
-}
-
-/* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
-static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
-    ptx_val head[4], half[2], low, minimum;
-    ptxk_load16(k, NULL, ptx_at(block, 0), head);
-    ptx_unpack(k, PTX_F16, 2, head[0], half);
-    share->factor = ptx_cvt(k, PTX_F32, half[0]);
-    minimum = ptx_cvt(k, PTX_F32, half[1]);
-    low = ptxk__two_parts(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
-    share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
-    low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
-    share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
-    low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
-    share->minimum = ptx_mul(k, minimum, low);
-}
-
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
-                            ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
-    uint32_t i;
-    ptxk_load16(k, NULL, ptx_at(own, 16), q);
-    for (i = 0; i < 4; i++) {
-        share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
-        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
+static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why) {
+    static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
+    uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the description is NULL");
+    memset(f, 0, sizeof *f);
+    if (!d->columns || d->columns > 8)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: columns is %u, must be 1 to 8", d->columns);
+    if (d->precision != PTXK_GEMV_EXACT && d->precision != PTXK_GEMV_FAST)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
+    if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %s, must be PTX_F32 or PTX_F16",
+                            ptxk__name_of(d->output_type).s);
+    if (d->flags > 31)
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA, _RESIDUAL, _BIAS and _SWIGLU", d->flags);
+    f->output = (ptx_type)d->output_type;
+    f->columns = d->columns;
+    f->flags = d->flags;
+    format[0] = d->format;
+    format[1] = d->second;
+    format[2] = d->third;
+    f->matrices = format[2] ? 3 : format[1] || d->flags & PTXK_GEMV_SWIGLU ? 2 : 1;
+    f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
+    if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices, there are 3 (third is %s)",
+                            ptxk__name_of(format[2]).s);
+    if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: a residual (PTXK_GEMV_RESIDUAL) goes with one output, there are %u",
+                            f->outputs);
+    for (i = 0; i < f->matrices; i++) {
+        const ptxk__block *b = ptxk__block_of(format[i]);
+        if (!b) return ptxk__refuse_format("gemv", names[i], format[i], why);
+        f->rows[i].block = b;
+        if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "gemv: %s is %s and format is %s: both must be quantised, or both plain",
+                                names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
+        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
     }
-    ptxk__k_head(k, lane, at->block, share);
-}
-
-/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
-static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
-    ptx_val pair, odd;
-    ptxk__q4_k_lane(k, lane);
-    pair = ptx_and(k, lane->at, ptx_u32(6));
-    lane->c[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
-    odd = ptx_and(k, lane->at, ptx_u32(1));
-    lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
-}
-
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
-                            ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
-    uint32_t i;
-    fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
-    ptxk_load16(k, NULL, ptx_at(own, 48), q);
-    ptxk_load16(k, NULL, ptx_at(fifth, 16), h);
-    for (i = 0; i < 4; i++) {
-        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[8]);
-        x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
-        share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
-        x = ptx_shr(k, q[i], ptx_u32(3));
-        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
-        share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
+    f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
+    f->record = ptxk__x_record(f->planes);
+    f->values = ptxk__x_values(f->planes);
+    f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
+                 * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
+    room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
+    if (f->columns > 2)
+        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
+    if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
+    for (i = 0; i < f->matrices; i++)
+        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: %u columns do not fit", f->columns);
+    for (i = 0; i < f->matrices; i++)
+        if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
+    for (i = 0; i < f->matrices; i++) {
+        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp has the same rows of both */
+            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
+        if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
+        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
     }
-    ptxk__k_head(k, lane, at->block, share);
+    return PTX_E_NONE;
 }
 
-/* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
-static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                           ptx_val *out) {
-    ptx_val word[9];
-    uint32_t i;
-    for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
-    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k) {
+    return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
 }
 
-/* 16 bytes, `add` + offset behind what the place holds; turning lanes change the halves that they read. */
-static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
-                              ptx_val *out) {
-    ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
-    uint32_t i;
-    if (!at->turning) {
-        ptxk__words_at(k, at, from, offset, 4, out);
-        return;
+/* Records of a column of x: whole steps of all formats. */
+static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
+    return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
+}
+
+/* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
+   results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
+static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
+    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
+    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
+}
+
+static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
+    if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
+    return i == 1 ? shape->second_n : shape->third_n;
+}
+
+static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k) {
+    return ptxk_row_bytes(f->rows[i].block->id, k) * n;
+}
+
+/* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
+static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
+    uint32_t i, tiles = 0;
+    for (i = 0; i < f->outputs; i++)
+        tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
+    return tiles;
+}
+
+/* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
+   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Where
+   the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
+   26th of it: all traffic then stays within 5 % of the lower bound. */
+static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
+                             uint32_t *groups) {
+    uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
+    uint32_t tiles = ptxk__gemv_tiles(f, shape);
+    uint32_t unit_bytes = f->granule * f->record * f->columns;
+    uint32_t fits = (ptxk__gemv_room(f) - f->ring) / unit_bytes;
+    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
+             outputs = 0;
+    for (i = 0; i < f->matrices; i++) {
+        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
+                         / f->rows[i].block->values * f->rows[i].block->bytes;
+        if (f->outputs < f->matrices) tile_unit += bytes;
+        else if (bytes > tile_unit) tile_unit = bytes;
+        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
+        outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
     }
-    other = ptx_ptr_add(k, at->other, add, 1);
-    for (i = 0; i < 4; i++)
-        out[i] = ptx_ld(k, PTX_B32, ptx_at(i < 2 ? from : other, (int64_t)(offset + 4 * (i & 1))));
-    from = ptx_ptr_add(k, at->fifth, add, 1);
-    word[4] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)offset));
-    for (i = 0; i < 4; i++) word[i] = ptx_selp(k, out[i ^ 2], out[i], at->swapped);
-    for (i = 0; i < 4; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
-}
-
-static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
-    ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
-    return ptx_cvt(k, PTX_F32, x);
-}
-
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
-   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
-   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
-   subtraction. */
-static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
-    ptx_val a, n, h;
-    a = ptx_and(k, lane->at, ptx_u32(2));
-    lane->c[0] = ptx_sub(k, ptx_u32(6), a);
-    lane->c[1] = ptx_sub(k, ptx_u32(2), a);
-    n = ptx_and(k, lane->at, ptx_u32(4));
-    h = ptx_and(k, lane->at, ptx_u32(1));
-    h = ptx_shl(k, h, ptx_u32(4));
-    lane->c[2] = ptx_mad(k, n, ptx_u32(8), h);
-    h = ptx_add(k, lane->at, n);
-    lane->c[3] = h; /* 8 n + 2 a + h: of the first half's scale */
-    lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
-}
-
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
-                            ptxk__share *share) {
-    ptx_val from, q[4], h[4], x, y;
-    uint32_t i;
-    ptxk__16_bytes_at(k, at, lane->c[4], 0, q);
-    ptxk__16_bytes_at(k, at, lane->c[2], 128, h);
-    for (i = 0; i < 4; i++) {
-        x = ptx_shl(k, q[i], ptx_u32(2));
-        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
-        y = ptx_shl(k, h[i], lane->c[0]);
-        share->half[0][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
-        x = ptx_shr(k, q[i], ptx_u32(2));
-        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a));
-        y = ptx_shl(k, h[i], lane->c[1]);
-        share->half[1][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
-    }
-    from = ptx_ptr_add(k, at->block, lane->c[3], 1);
-    share->scale[0] = ptx_ld(k, PTX_S8, ptx_at(from, 192));
-    share->scale[1] = ptx_ld(k, PTX_S8, ptx_at(from, 196));
-    share->factor = ptxk__f16_at(k, at->block, 208);
-}
-
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
-                            ptxk__share *share) {
-    ptx_val words[8];
-    (void)lane;
-    ptxk__words_at(k, at, at->words, 0, 8, words);
-    memcpy(share->half[0], words, sizeof share->half[0]);
-    memcpy(share->half[1], words + 4, sizeof share->half[1]);
-    share->factor = ptxk__f16_at(k, at->block, 0);
-}
-
-/* The first half 16 times as the second: see ptxk__rows_product. */
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
-                            ptxk__share *share) {
-    ptx_val words[4];
-    uint32_t i;
-    (void)lane;
-    ptxk__words_at(k, at, at->words, 0, 4, words);
-    for (i = 0; i < 4; i++) {
-        share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
-        share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
-    }
-    share->factor = ptxk__f16_at(k, at->block, 0);
-}
-
-/* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
-   lanes lie side by side. */
-static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
-    ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_F32, words, share->number);
-    ptxk_load16(k, NULL, ptx_at(own, 512), words);
-    ptxk_widen(k, PTX_F32, words, share->number + 4);
-}
-
-static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
-    ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_F16, words, share->number);
-}
-
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
-                            ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
-    ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_BF16, words, share->number);
-}
-
-/* -- rows of weights: x --
-   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
-   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
-   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
-   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
-   A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
-
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
-    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
-}
-
-/* 0, 1, 3, 2 */
-static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
-    ptx_val half = ptx_shr(k, b, ptx_u32(1));
-    return ptx_xor(k, b, half);
-}
-
-/* Byte `which` of four words, as one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
-    uint32_t selector = which | (which + 4) << 4;
-    ptx_val low, high;
-    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
-    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
-    return ptx_prmt(k, low, high, ptx_b32(0x5410));
-}
-
-/* What the integers of a group of x are multiplied by to be x again, of the largest of its |x| and the sum of
-   all x * 0, which is NaN when anything in it is not finite; and what x is multiplied by to be integers. */
-static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
-    ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
-    *inverse = ptx_rcp(k, most);
-    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, top);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
-    *inverse = ptx_selp(k, *inverse, ptx_f32(0), p);
-    most = ptx_selp(k, most, ptx_f32(0), p);
-    d = ptx_op2(k, PTX_DIV, PTX_RN, most, top);
-    return ptx_add(k, d, bad);
-}
-
-/* Puts 256 values of x into a record: lane l of a warp, all of it present, has values 8 l ... 8 l + 7, zeros
-   past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
-   record's 1024 (planes 0: of no meaning, the record is 256). */
-static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
-                        const ptx_val x[8]) {
-    ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
-    uint32_t e;
-    if (!planes) {
-        here = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1));
-        at = ptx_shl(k, lane, ptx_u32(1));
-        at = ptx_or(k, at, here);
-        here = ptx_ptr_add(k, record, at, 16);
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x);
-        at = ptx_xor(k, at, ptx_u32(1));
-        here = ptx_ptr_add(k, record, at, 16);
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x + 4);
-        return;
-    }
-    ptx_comment(k, "the group's factor; NaN when anything in it is not finite");
-    most = ptx_abs(k, x[0]);
-    bad = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
-    for (e = 1; e < 8; e++) {
-        d = ptx_abs(k, x[e]);
-        most = ptx_max(k, most, d);
-        bad = ptx_fma(k, x[e], ptx_f32(0), bad);
-    }
-    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
-    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 4);
-    d = ptxk__x_factor(k, planes, most, bad, &inverse);
-    for (e = 0; e < 8; e++) {
-        other = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
-        whole[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
-        sum = e ? ptx_add(k, sum, whole[e]) : whole[e];
-    }
-    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
-    sum = ptx_cvt(k, PTX_F32, sum);
-    sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
-
-    ptx_comment(k, "8 lanes' order of 16 bytes");
-    bit = ptxk__bit(k, lane, 2); /* j1 */
-    at = ptx_shr(k, lane, ptx_u32(2));
-    at = ptx_and(k, at, ptx_u32(6)); /* 4 j3 + 2 j2 */
-    other = ptxk__bit(k, lane, 1);
-    at = ptx_or(k, at, other);
-    other = ptx_mul(k, bit, ptx_u32(11)); /* 8 j1 + 3 j1 */
-    at = ptx_xor(k, at, other);
-    other = ptx_and(k, lane, ptx_u32(1));
-    at = ptx_mad(k, at, ptx_u32(2), other);
-    here = ptx_ptr_add(k, record, block, 256 * planes);
-    here = ptx_ptr_add(k, here, at, 8);
-    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
-    words[0] = ptxk__gather_bytes(k, rounded, planes - 1);
-    words[1] = ptxk__gather_bytes(k, rounded + 4, planes - 1);
-    ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), words);
-    if (planes == 2) {
-        words[0] = ptxk__gather_bytes(k, whole, 0);
-        words[1] = ptxk__gather_bytes(k, whole + 4, 0);
-        ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
-    }
-    at = ptxk__gray(k, block);
-    here = ptx_ptr_add(k, record, at, 32);
-    here = ptx_ptr_add(k, here, lane, 1); /* 4 bytes for 4 lanes */
-    other = ptx_and(k, lane, ptx_u32(3));
-    p = ptx_setp(k, PTX_EQ, other, ptx_u32(0));
-    ptx_guard(k, p);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
-    ptx_guard(k, p);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
-    here = ptx_ptr_add(k, record, block, 32);
-    here = ptx_ptr_add(k, here, lane, 1);
-    other = ptx_setp(k, PTX_LT, block, ptx_u32(2));
-    p = ptx_and(k, p, other);
-    ptx_guard(k, p);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
-}
-
-/* Puts a group of 32 values of x, its number in the column, into that column's records: a lane of a warp, all
-   of it present, has one. The bytes to spare in a record must be 0 already. */
-static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
-                              ptx_val x) {
-    ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
-    if (!planes) {
-        at = ptx_mad(k, group, ptx_u32(32), lane);
-        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* 4 of them, j, at j ^ (j >> 3 & 1) */
-        here = ptx_shl(k, here, ptx_u32(2));
-        at = ptx_xor(k, at, here);
-        here = ptx_ptr_add(k, records, at, 4);
-        ptx_st(k, PTX_F32, ptx_at(here, 0), x);
-        return;
-    }
-    most = ptx_abs(k, x);
-    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
-    bad = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
-    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 32);
-    d = ptxk__x_factor(k, planes, most, bad, &inverse);
-    other = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
-    sum = ptxk_warp_reduce(k, PTX_ADD, whole, 1, 32);
-    sum = ptx_cvt(k, PTX_F32, sum);
-    sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
-
-    at = ptx_shr(k, group, ptx_u32(5));
-    record = ptx_ptr_add(k, records, at, ptxk__x_record(planes));
-    block = ptx_bfe(k, group, ptx_u32(3), ptx_u32(2));
-    bit = ptx_and(k, group, ptx_u32(1)); /* j1 */
-    at = ptx_and(k, group, ptx_u32(6));  /* 4 j3 + 2 j2 */
-    other = ptx_shr(k, lane, ptx_u32(4));
-    at = ptx_or(k, at, other);
-    other = ptx_mul(k, bit, ptx_u32(11));
-    at = ptx_xor(k, at, other);
-    other = ptx_and(k, lane, ptx_u32(15));
-    at = ptx_mad(k, at, ptx_u32(16), other);
-    here = ptx_ptr_add(k, record, block, 256 * planes);
-    here = ptx_ptr_add(k, here, at, 1);
-    if (planes == 2) {
-        other = ptx_add(k, whole, ptx_s32(128));
-        other = ptx_shr(k, other, ptx_u32(8));
-        ptx_st(k, PTX_U8, ptx_at(here, 0), ptx_as(other, PTX_U32));
-    }
-    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(whole, PTX_U32));
-    at = ptxk__gray(k, block);
-    other = ptx_and(k, group, ptx_u32(7));
-    at = ptx_mad(k, at, ptx_u32(8), other);
-    here = ptx_ptr_add(k, record, at, 4);
-    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
-    ptx_guard(k, p);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
-    ptx_guard(k, p);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
-}
-
-/* -- rows of weights: a warp's dot products --
-   ptxk__rows_setup   once in a kernel: what depends on the lane
-   ptxk__rows_start   sends for the first steps of some rows: needs no x yet, so it can run before x is there
-   ptxk__rows_finish  all steps; every lane gets the sums
-   With state.next set, the copies do not end with some rows: after their last step next() aims them at other
-   rows of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or leaves them ended. What is sent and
-   what is multiplied are then two places in one sequence of steps. ptxk__rows_first sends for the first.
-   The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
-   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
-   sm_80; before, through registers, one step ahead. */
-
-typedef struct ptxk__rows_state {
-    ptxk__lane lane;
-    ptx_val group;                   /* j: which of 4 blocks at a time */
-    ptx_val ring, mine;              /* this warp's shared memory; there, this lane's first chunk */
-    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its run's area */
-    ptx_val run_of[8];               /* ... bytes of the row's part before that run */
-    ptx_val some;                    /* predicate: it copies in the last round too */
-    ptx_val steps;
-    ptx_val from[8];                 /* what the lane copies first, of each round */
-    ptx_val count[8];                /* not sized: in how many steps */
-    ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
-    ptx_val both[8];                 /* toggles: in two steps together */
-    ptx_val half[8];                 /* toggles: u64, of each chunk, bytes from the start of its sector */
-    ptx_val last[8];                 /* sized: in the last step */
-    ptx_var slot;                    /* offset in the ring of what is read in this step */
-    ptx_val own[2];                  /* bytes from a row's start to the lane's block */
-    ptx_val own_last;                /* not sized: in the last step; one that there is */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* places in a slot */
-    ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
-    ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
-    ptx_val run; /* runs: bytes of the row's part before the run with the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
-    ptx_val move[PTXK__ROWS_MAX];
-    ptx_var x;                       /* the record of the next step */
-    ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;            /* bytes of the last step; toggles: what its place is turned by */
-    void (*next)(void *context);     /* or NULL */
-    void *context;
-    ptx_var ahead;                   /* next: the step of its rows that is sent for next; s->steps: none */
-    ptx_var kept[5][8];              /* next: from, count, last, both, half, where they change */
-} ptxk__rows_state;
-
-/* Where the copies of some rows begin. */
-typedef struct ptxk__aim {
-    ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
-} ptxk__aim;
-
-static int ptxk__has_cp_async(ptx_kernel *k) {
-    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-}
-
-/* Where a lane's halves of x lie in a record, and their groups. Values of lane i, 16 from each of:
-     pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
-     nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
-     blocks of 32    32 i, and 16 further on */
-static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
-    ptxk__lane *lane = &s->lane;
-    ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
-    uint32_t t;
-    if (f->block->kind == PTXK__NUMBERS) {
-        other = ptx_shr(k, at, ptx_u32(f->block->bytes == 4 ? 3 : 2));
-        other = ptx_and(k, other, ptx_u32(1));
-        b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
-        b = ptx_xor(k, b, other);
-        lane->x[0] = ptx_shl(k, b, ptx_u32(4));
-        lane->x[1] = f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512))
-                                          : ptx_xor(k, lane->x[0], ptx_u32(16));
-        s->own[0] = ptx_u32(0);
-        return;
-    }
-    if (f->block->order == PTXK__PAIRS_APART) {
-        b = at;
-        other = ptx_xor(k, at, ptx_u32(11));
-        at = ptx_and(k, at, ptx_u32(6));
-    } else if (f->block->order == PTXK__NIBBLES_APART) {
-        j1 = ptxk__bit(k, at, 1);
-        high = ptx_and(k, at, ptx_u32(5)); /* 4 j3 + j0 */
-        b = ptx_mul(k, j1, ptx_u32(11));
-        b = ptx_xor(k, high, b);
-        other = ptx_xor(k, b, ptx_u32(2));
-        high = ptx_and(k, at, ptx_u32(4));
-        at = ptx_or(k, high, j1);
-    } else {
-        j1 = ptx_and(k, at, ptx_u32(1));
-        high = ptx_and(k, at, ptx_u32(6)); /* 4 j3 + 2 j2 */
-        b = ptx_mul(k, j1, ptx_u32(11));
-        b = ptx_xor(k, high, b);
-        other = ptx_xor(k, b, ptx_u32(1));
-    }
-    for (t = 0; t < f->times; t++) {
-        ptx_val record = ptx_u32(0);
-        /* blocks of the first time: side by side, or 0, 2, 4, 6 */
-        block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
-        if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
-        if (f->block->values == 32) {
-            s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
-            s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
-        } else {
-            s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
-        }
-        if (f->runs > 1) {
-            s->run = ptx_div(k, block, ptx_u32(f->block->run / 256));
-            high = ptx_mul(k, s->run, ptx_u32(f->run_area - f->run_bytes));
-            s->own[t] = ptx_add(k, s->own[t], high);
-            s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
-        }
-        if (f->times > 1) {
-            record = ptx_shr(k, block, ptx_u32(2));
-            record = ptx_mul(k, record, ptx_u32(f->record));
-            block = ptx_and(k, block, ptx_u32(3));
-        }
-        if (!t) {
-            ptx_val here = ptx_mad(k, block, ptx_u32(256 * f->planes), record);
-            lane->x[0] = ptx_mad(k, b, ptx_u32(16), here);
-            lane->x[1] = ptx_mad(k, other, ptx_u32(16), here);
-        }
-        block = ptxk__gray(k, block);
-        record = ptx_mad(k, block, ptx_u32(32), record);
-        record = ptx_add(k, record, ptx_u32(1024 * f->planes));
-        lane->d[t] = ptx_mad(k, at, ptx_u32(4), record);
-        lane->s[t] = ptx_mad(k, lane->at, ptx_u32(4), record);
-    }
-}
-
-/* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
-static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
-                             ptx_val ring) {
-    uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
-    ptx_val chunk, at;
-    memset(s, 0, sizeof *s);
-    s->ring = ring;
-    s->mine = ptx_ptr_add(k, ring, lane, 16);
-    s->group = ptx_shr(k, lane, ptx_u32(3));
-    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(7));
-    ptxk__lane_places(k, f, s);
-    if (f->block->lane) f->block->lane(k, &s->lane);
-    for (i = 0; i < f->rounds; i++) {
-        chunk = ptx_add(k, lane, ptx_u32(32 * i));
-        s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
-        chunk = ptx_rem(k, chunk, ptx_u32(chunks));
-        if (f->runs > 1) {
-            at = ptx_div(k, chunk, ptx_u32(run));
-            s->run_of[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
-            chunk = ptx_rem(k, chunk, ptx_u32(run));
-        }
-        s->chunk_of[i] = ptx_shl(k, chunk, ptx_u32(4));
-    }
-    s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
-}
-
-/* bytes + low - chunk, of 0 ... 16 */
-static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
-    ptx_val x = ptx_add(k, bytes, low);
-    x = ptx_sub(k, x, chunk);
-    x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
-    x = ptx_min(k, x, ptx_s32(16));
-    return ptx_as(x, PTX_U32);
-}
-
-/* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
-   but those of the last round. */
-static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
-    uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
-    return f->block->aligned || (f->rows == 1 && end <= f->unit_bytes);
-}
-
-/* Whether a round's chunks come 512 bytes behind those of the round before. */
-static int ptxk__round_follows(const ptxk__rows *f, uint32_t round) {
-    return round && f->rows == 1 && f->runs == 1;
-}
-
-typedef struct ptxk__sent { /* a step's chunks on their way through registers */
-    ptx_val words[8][4], from[8], bytes[8], go[8], to;
-} ptxk__sent;
-
-/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
-   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
-static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                            ptx_val index, ptxk__sent *sent) {
-    int async = ptxk__has_cp_async(k);
-    ptx_val to, there, last, from, bytes, go, next;
-    uint32_t i;
-    there = ptx_setp(k, PTX_LT, index, s->steps);
-    if (f->sized) {
-        next = ptx_add(k, index, ptx_u32(1));
-        last = ptx_setp(k, PTX_EQ, next, s->steps);
-    }
-    to = ptx_ptr_add(k, s->mine, slot, 1);
-    sent->to = to;
-    for (i = 0; i < f->rounds; i++) {
-        if (ptxk__round_follows(f, i)) {
-            from = ptx_ptr_add(k, from, ptx_u64(512), 1);
-        } else {
-            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
-            if (f->toggles) {
-                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
-                if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
-            }
-            from = ptx_ptr(from, PTX_GLOBAL);
-        }
-        bytes = ptx_u32(16);
-        if (f->sized) {
-            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full[i]);
-            bytes = ptx_selp(k, s->last[i], bytes, last);
-            go = there;
-            if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
-        } else {
-            go = ptx_setp(k, PTX_LT, index, s->count[i]);
-        }
-        if (async) {
-            if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-            ptx_guard(k, go);
-            if (f->sized) ptx_cp_async_16_zfill(k, to, from, bytes);
-            else ptx_cp_async_16(k, to, from);
-        } else {
-            sent->go[i] = go;
-            sent->from[i] = from;
-            sent->bytes[i] = bytes;
-            if (f->sized) {
-                next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
-                go = ptx_and(k, go, next);
-            }
-            ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
-        }
-        if (!f->toggles || ptxk__round_is_whole(f, i)) continue;
-        next = ptx_get(k, s->full[i]);
-        next = ptx_sub(k, s->both[i], next);
-        ptx_set(k, s->full[i], next);
-    }
-    if (async) ptx_cp_async_commit(k);
-}
-
-/* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
-   chunk, two by two. */
-static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
-    ptx_val to = sent->to, j, p, from, here, x;
-    uint32_t i;
-    if (ptxk__has_cp_async(k)) return;
-    for (i = 0; i < f->rounds; i++) {
-        if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-        ptx_guard(k, sent->go[i]);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), sent->words[i]);
-        if (f->block->aligned) continue;
-        p = ptx_setp(k, PTX_LT, sent->bytes[i], ptx_u32(16));
-        p = ptx_and(k, p, sent->go[i]);
-        ptx_if(k, p);
-        j = ptx_for(k, ptx_u32(0), sent->bytes[i], ptx_u32(2));
-        from = ptx_ptr_add(k, sent->from[i], j, 1);
-        here = ptx_ptr_add(k, to, j, 1);
-        x = ptx_ld(k, PTX_U16, ptx_at(from, 0));
-        ptx_st(k, PTX_U16, ptx_at(here, 0), x);
-        ptx_end(k);
-        ptx_end(k);
-    }
-}
-
-/* The steps of `bytes` bytes of each row. */
-static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
-    ptx_val last_step, p;
-    s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
-    last_step = ptx_sub(k, s->steps, ptx_u32(1));
-    if (f->toggles) {
-        s->turned = ptx_and(k, last_step, ptx_u32(1));
-        s->turned = ptx_mul(k, s->turned, ptx_u32(f->toggles));
-    }
-    s->rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
-    s->rest = ptx_sub(k, bytes, s->rest);
-    if (f->sized) return;
-    p = ptx_setp(k, PTX_LT, s->own[0], s->rest);
-    s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
-}
-
-/* Where copies of the rows row ... row + f->rows - 1 of n begin; base: of row 0, what is skipped included. */
-static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
-                           ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
-    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
-    uint32_t i;
-    unit = ptx_u32(f->unit_bytes);
-    last_row = ptx_sub(k, n, ptx_u32(1));
-    if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
-    for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i)) {
-            r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
-            r = ptx_min(k, r, last_row);
-            at = ptx_mul_wide(k, r, row_bytes);
-            at = ptx_ptr_add(k, base, at, 1);
-            if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
-            off = s->chunk_of[i];
-            if (!f->block->aligned) {
-                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* a number, no address to be followed */
-                low = ptx_and(k, low, ptx_u32(f->grain - 1));
-            }
-            if (f->toggles) {
-                off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
-                here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-                aim->half[i] = ptx_cvt(k, PTX_U64, here);
-            } else if (!f->block->aligned) {
-                off = ptx_sub(k, s->chunk_of[i], low);
-            }
-            aim->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
-        }
-        if (!f->sized) {
-            p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
-            aim->count[i] = ptx_selp(k, s->steps, last_step, p);
-            if (i + 1 == f->rounds && f->step % 512)
-                aim->count[i] = ptx_selp(k, aim->count[i], ptx_u32(0), s->some);
-            continue;
-        }
-        here = low;
-        if (f->toggles) {
-            off = ptx_xor(k, low, ptx_u32(f->toggles));
-            here = ptx_xor(k, low, s->turned);
-        }
-        if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
-        aim->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
-        if (ptxk__round_is_whole(f, i)) continue;
-        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
-        aim->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
-        if (!f->toggles) continue;
-        p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
-        aim->both[i] = ptx_add(k, aim->full[i], p);
-    }
-}
-
-/* The order of words of row i, whose block lies `past` bytes, 0 or 2, behind a word: of four blocks that a
-   warp reads at a time 0 and 2 or 1 and 3 are past one. */
-static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
-    ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
-    odd = ptx_and(k, s->group, ptx_u32(1));
-    odd = ptx_shl(k, odd, ptx_u32(2));
-    again = ptx_sub(k, ptx_u32(8), odd);
-    again = ptx_selp(k, ptx_u32(16), again, p);
-    s->fifth[i] = ptx_add(k, at, again);
-    odd = ptx_setp(k, PTX_NE, s->group, ptx_u32(0));
-    p = ptx_and(k, p, odd);
-    s->swapped[i] = p;
-    again = ptx_add(k, at, ptx_u32(8));
-    s->words[0][i] = ptx_selp(k, again, at, p);
-    s->other[i] = ptx_selp(k, at, again, p);
-}
-
-/* Where what is read of those rows lies in a slot. */
-static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
-                            ptx_val row_bytes, ptx_val row, ptx_val n) {
-    ptx_val last_row, r, at, low, p, here, off;
-    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
-    if (f->block->aligned) return;
-    last_row = ptx_sub(k, n, ptx_u32(1));
-    for (i = 0; i < f->rows; i++) {
-        r = ptx_add(k, row, ptx_u32(i));
-        r = ptx_min(k, r, last_row);
-        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* likewise */
-        low = ptx_mad(k, r, row_bytes, at);
-        if (f->runs > 1) low = ptx_add(k, low, s->run);
-        low = ptx_and(k, low, ptx_u32(f->grain - 1));
-        if (f->toggles) {
-            off = ptx_and(k, low, ptx_u32(f->toggles));
-            p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* on, or back */
-            s->moved[i] = ptx_var_new(k, ptx_u32(0));
-        }
-        for (t = 0; t < f->times; t++) {
-            if (t && delta % 4 == 0) {
-                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(delta));
-                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(delta));
-                s->pick[t][i] = s->pick[0][i];
-                continue;
-            }
-            here = ptx_add(k, low, s->own[t]);
-            here = ptx_add(k, here, ptx_u32(f->area * i));
-            s->block[t][i] = here;
-            if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
-                off = ptx_and(k, low, ptx_u32(2));
-                at = ptx_add(k, here, off);
-                here = ptx_add(k, here, ptx_u32(2));
-            } else {
-                at = here;
-            }
-            at = ptx_and(k, at, ptx_u32(~3u));
-            s->words[t][i] = at;
-            off = ptx_sub(k, here, at);
-            if (f->turning) ptxk__rows_turn(k, s, i, off);
-            off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
-            s->pick[t][i] = ptx_as(off, PTX_B32);
+    *slices = 0;
+    for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
+        uint32_t per = ptxk__ceil_div(units, s), most, each;
+        uint64_t all, weights, activations, parts, cost;
+        if (ptxk__ceil_div(units, per) != s) continue;
+        if (*slices && s > 1024) break;
+        all = blocks / s ? blocks / s : 1;
+        if (all > tiles) all = tiles;
+        each = ptxk__ceil_div(tiles, (uint32_t)all);
+        most = ptxk__ceil_div(tiles, each);
+        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps itself */
+        if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
+        activations = (uint64_t)s * most * per * unit_bytes;
+        parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
+        cost = weights + activations + parts;
+        if (matrix > 1u << 24 && activations + parts > matrix / 26)
+            cost += 64 * (activations + parts - matrix / 26);
+        if (cost < best) {
+            best = cost;
+            *slices = s;
+            *groups = most;
         }
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
-   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
-   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
-   ptxk__rows_finish is through. */
-static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
-    ptx_val base, r;
-    ptxk__aim aim;
-    ptxk__sent sent;
-    uint32_t i;
-    base = ptx_ptr_add(k, weights, skip, 1);
-    ptxk__rows_steps(k, f, s, bytes);
-    ptxk__rows_aim(k, f, s, base, row_bytes, row, n, &aim);
-    memcpy(s->from, aim.from, sizeof s->from);
-    memcpy(s->count, aim.count, sizeof s->count);
-    memcpy(s->both, aim.both, sizeof s->both);
-    memcpy(s->half, aim.half, sizeof s->half);
-    memcpy(s->last, aim.last, sizeof s->last);
-    for (i = 0; i < f->rounds && f->sized; i++)
-        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, aim.full[i]);
-    ptxk__rows_view(k, f, s, base, row_bytes, row, n);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
-    for (i = 0; i + 1 < f->stages; i++) {
-        ptx_var index = ptx_var_new(k, ptx_u32(i));
-        r = ptx_get(k, index);
-        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), r, &sent);
-        ptxk__rows_keep(k, f, &sent);
+PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why) {
+    ptxk__gemv f;
+    ptx_launch *l;
+    uint32_t slices = 0, groups = 0, units, bytes, i;
+    uint64_t rows = 0, results = 0;
+    ptx_code code = ptxk__gemv_form(desc, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
+    if (!ptxk__gemv_k_fits(&f, shape->k))
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
+                            shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
+    if (!shape->sm_count || shape->sm_count > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
+    for (i = 0; i < f.matrices; i++) {
+        uint32_t n = ptxk__gemv_n(&f, shape, i);
+        if (n > PTXK__LEN_MAX && !i)
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", n);
+        if (!n && f.matrices > 1)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "gemv: %s is 0, must be at least 1 where there are %u matrices",
+                                i == 2 ? "third_n"
+                                : i    ? "second_n"
+                                       : "n",
+                                f.matrices);
+        rows += n;
+        if (i < f.outputs) results += (uint64_t)n * f.columns;
     }
-    s->slot = ptx_var_new(k, ptx_u32(0));
+    if (rows > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
+                            (unsigned long long)rows);
+    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
+    if (!shape->n) return PTX_E_NONE;
+    ptxk__gemv_split(&f, shape, &slices, &groups);
+    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
+    l = &plan->launch[plan->launches++];
+    l->entry = 0;
+    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_X);
+    l->grid[1] = f.columns;
+    l = &plan->launch[plan->launches++];
+    l->entry = 1;
+    l->grid[0] = groups;
+    l->grid[1] = slices;
+    l->shared_bytes = f.ring + units * f.granule * f.record * f.columns;
+    plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
+    if (slices > 1) {
+        l = &plan->launch[plan->launches++];
+        l->entry = 2;
+        l->grid[0] = ptxk__ceil_div((uint32_t)(results / f.columns), PTXK__GEMV_THREADS);
+        l->grid[1] = f.columns;
+        plan->workspace_bytes += slices * rows * f.columns * 4;
+    }
+    for (l = plan->launch; l < plan->launch + plan->launches; l++) {
+        l->grid[2] = l->block[1] = l->block[2] = 1;
+        l->block[0] = PTXK__GEMV_THREADS;
+    }
+    bytes = f.output == PTX_F16 ? 2 : 4;
+    plan->min_bytes = (uint64_t)shape->k * f.columns * 4 + results * bytes;
+    for (i = 0; i < f.matrices; i++)
+        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_n(&f, shape, i), shape->k);
+    if (f.flags & PTXK_GEMV_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
+    if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += results * bytes;
+    if (f.flags & PTXK_GEMV_BIAS) plan->min_bytes += rows * 4;
+    return PTX_E_NONE;
 }
 
-/* -- the same, from rows to rows -- */
-
-/* What of an aim is kept in variables: where it is the same for all rows it is not. */
-static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
-    uint32_t i;
-    s->slot = ptx_var_new(k, ptx_u32(0));
-    s->ahead = ptx_var_new(k, ptx_u32(0));
-    for (i = 0; i < rounds; i++) {
-        s->kept[0][i] = ptx_var_new(k, ptx_u64(0));
-        s->kept[1][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[2][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[3][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[4][i] = ptx_var_new(k, ptx_u64(0));
-        s->full[i] = ptx_var_new(k, ptx_u32(0));
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
+                                     ptxk_message *why) {
+    static const char *const names[PTXK__GEMV_MATRICES][3] = {
+        {"weights", "bias", "y"},
+        {"more[0].weights", "more[0].bias", "more[0].y"},
+        {"more[1].weights", "more[1].bias", "more[1].y"}};
+    static const char *const op = "gemv", *const reserved[] = {"reserved", "more[0].reserved",
+                                                                  "more[1].reserved"};
+    ptxk__gemv f;
+    ptxk__span s[4 + 3 * PTXK__GEMV_MATRICES];
+    uint64_t bytes, rows = 0;
+    uint32_t i, count = 0;
+    ptx_code code = ptxk__gemv_form(desc, &f, why);
+    if (code) return code;
+    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
+    if (!ptxk__gemv_k_fits(&f, args->k))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
+                            args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
+    if ((code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE) return code;
+    bytes = f.output == PTX_F16 ? 2 : 4;
+    for (i = 0; i < f.matrices; i++) {
+        uint32_t n = i ? args->more[i - 1].n : args->n;
+        code = ptxk__check_zero(op, reserved[i], i ? args->more[i - 1].reserved : args->reserved, why);
+        if (code) return code;
+        rows += n;
+        if (rows > PTXK__LEN_MAX)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "gemv: n is %u, must be at most 2147483647, all together", n);
+        if (i && f.flags & PTXK_GEMV_SWIGLU && n != args->n)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: more[0].n is %u, must be n, %u", n, args->n);
+        s[count++] = ptxk__span_of(names[i][0], i ? args->more[i - 1].weights : args->weights,
+                                   ptxk__gemv_matrix_bytes(&f, i, n, args->k), 16, 1);
+        s[count++] = ptxk__span_of(names[i][1], i ? args->more[i - 1].bias : args->bias, (uint64_t)n * 4, 16,
+                                   (f.flags & PTXK_GEMV_BIAS) != 0);
+        s[count] = ptxk__span_of(names[i][2], i ? args->more[i - 1].y : args->y,
+                                 (uint64_t)n * f.columns * bytes, 16, i < f.outputs);
+        s[count] = ptxk__span_written(s[count], i == 0);
+        count++;
     }
-}
-
-static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
-                                const ptxk__aim *aim) {
-    uint32_t i;
-    for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i))
-            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
-        if (!f->sized) {
-            ptx_set(k, s->kept[1][i], aim->count[i]);
-            continue;
-        }
-        ptx_set(k, s->kept[2][i], aim->last[i]);
-        if (f->toggles && !ptxk__round_follows(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
-        if (ptxk__round_is_whole(f, i)) continue;
-        ptx_set(k, s->full[i], aim->full[i]);
-        if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
-    }
-    ptx_set(k, s->ahead, ptx_u32(0));
-}
-
-/* Sends for the step that comes next, of these rows or the first of the next; makes a group in any case. */
-static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                               ptxk__sent *sent) {
-    ptx_val index = ptx_get(k, s->ahead), p;
-    uint32_t i;
-    p = ptx_setp(k, PTX_GE, index, s->steps);
-    ptx_if(k, p);
-    s->next(s->context);
-    ptx_end(k);
-    for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_follows(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
-        if (!f->sized) {
-            s->count[i] = ptx_get(k, s->kept[1][i]);
-            continue;
-        }
-        s->last[i] = ptx_get(k, s->kept[2][i]);
-        if (f->toggles && !ptxk__round_follows(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
-        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
-    }
-    index = ptx_get(k, s->ahead);
-    ptxk__rows_send(k, f, s, slot, index, sent);
-    index = ptx_add(k, index, ptx_u32(1));
-    index = ptx_min(k, index, s->steps);
-    ptx_set(k, s->ahead, index);
-}
-
-/* The first steps of a sequence of rows, which were aimed at. */
-static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
-    ptxk__sent sent;
-    ptx_val i, slot;
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
-    ptx_set(k, s->slot, ptx_u32(0));
-    i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
-    slot = ptx_mul(k, i, ptx_u32(f->step));
-    ptxk__rows_send_on(k, f, s, slot, &sent);
-    ptxk__rows_keep(k, f, &sent);
-    ptx_end(k);
-}
-
-/* x of one column for one share: halves by plane or the numbers themselves, factors, the (negative) sum. */
-typedef struct ptxk__x_share {
-    ptx_val x[2][2][4], number[8], d[2], sum;
-} ptxk__x_share;
-
-/* One share of x times one share of weights, added to the sum.
-     scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
-     unscaled    factor (d (P + P')), or of Q4_0 factor (d first (16 P + P') - offset s)
-   P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
-   32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
-static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
-                               const ptxk__x_share *x, ptx_var sum) {
-    ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
-    ptx_val part[2], total, dot, scale;
-    uint32_t h, p, i;
-    for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
-        dot = ptx_s32(0);
-        for (h = 0; h < 2; h++) {
-            if (h && f->block->first < 1) dot = ptx_shl(k, dot, ptx_u32(4));
-            for (i = 0; i < 4; i++)
-                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
-        }
-        part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
-    }
-    for (h = 0; h < 2 && f->block->kind == PTXK__SCALED; h++) {
-        for (p = 0; p < f->planes; p++) {
-            dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
-            for (i = 0; i < 4; i++)
-                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
-            part[h] = dot;
-        }
-        if (f->planes == 1) {
-            part[h] = ptx_mul(k, part[h], w->scale[h]);
-            part[h] = ptx_cvt(k, PTX_F32, part[h]);
-        } else {
-            part[h] = ptx_cvt(k, PTX_F32, part[h]);
-            scale = ptx_cvt(k, PTX_F32, w->scale[h]);
-            part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
-        }
-    }
-    if (f->block->kind == PTXK__SCALED) {
-        total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], x->d[0]);
-        total = ptx_fma(k, part[1], x->d[1], total);
-    } else {
-        total = ptx_cvt(k, PTX_F32, part[0]);
-        total = f->block->offset > 0 ? ptx_fma(k, total, x->d[0], x->sum)
-                                     : ptx_op2(k, PTX_MUL, PTX_RN, total, x->d[0]);
-    }
-    dot = ptx_get(k, sum);
-    dot = ptx_fma(k, total, w->factor, dot);
-    if (f->block->has_minimum) dot = ptx_fma(k, w->minimum, x->sum, dot);
-    ptx_set(k, sum, dot);
-}
-
-static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
-                         uint32_t time, ptxk__x_share *x) {
-    const ptxk__block *b = f->block;
-    ptx_val here;
-    uint32_t h, p, shift = 256 * f->planes * b->pair * time;
-    memset(x, 0, sizeof *x);
-    for (h = 0; h < 2; h++) {
-        here = ptx_ptr_add(k, record, s->lane.x[h], 1);
-        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
-        for (p = 0; p < f->planes; p++)
-            ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
-    }
-    if (!f->planes) return;
-    here = ptx_ptr_add(k, record, s->lane.d[time], 1);
-    x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
-    if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
-    if (b->kind == PTXK__SCALED) {
-        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
-        if (b->second < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second));
-    }
-    if (!b->has_minimum && !(b->offset > 0)) return;
-    here = ptx_ptr_add(k, record, s->lane.s[time], 1);
-    x->sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
-    x->sum = b->has_minimum ? ptx_neg(k, x->sum) : ptx_op2(k, PTX_MUL, PTX_RN, x->sum, ptx_f32(-b->offset));
-}
-
-static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
-                            ptx_val stride) {
-    ptx_val here, slot, before, own, p, record;
-    ptxk__share share[PTXK__ROWS_MAX];
-    ptxk__x_share x;
-    ptxk__place place;
-    ptxk__sent sent;
-    uint32_t r, c, t;
-    memset(&place, 0, sizeof place);
-    place.turning = f->turning;
-    if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
-    /* the step before had slot `before`; the step f->stages - 1 later has it next */
-    slot = ptx_get(k, s->slot);
-    here = ptx_ptr_add(k, s->ring, slot, 1);
-    if (f->stages == 2) {
-        before = ptx_xor(k, slot, ptx_u32(f->step));
-        ptx_set(k, s->slot, before);
-    } else {
-        before = ptx_sub(k, slot, ptx_u32(f->step));
-        p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
-        before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
-        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step));
-        slot = ptx_add(k, slot, ptx_u32(f->step));
-        slot = ptx_selp(k, ptx_u32(0), slot, p);
-        ptx_set(k, s->slot, slot);
-    }
-    slot = here;
-    if (s->next) {
-        ptxk__rows_send_on(k, f, s, before, &sent);
-        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
-    } else {
-        here = ptx_add(k, step, ptx_u32(f->stages - 1));
-        ptxk__rows_send(k, f, s, before, here, &sent);
-    }
-    own = s->own[0];
-    if (!f->sized) {
-        here = ptx_add(k, step, ptx_u32(1));
-        p = ptx_setp(k, PTX_EQ, here, s->steps);
-        own = ptx_selp(k, s->own_last, own, p);
-    }
-    if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
-    for (t = 0; t < f->times; t++) {
-        for (r = 0; r < f->rows; r++) {
-            if (f->block->aligned) {
-                place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
-            } else {
-                here = slot;
-                if (f->toggles) {
-                    p = ptx_get(k, s->moved[r]);
-                    here = ptx_ptr_add(k, slot, p, 1);
-                    if (t + 1 == f->times) {
-                        p = ptx_sub(k, s->move[r], p);
-                        ptx_set(k, s->moved[r], p);
-                    }
-                }
-                place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
-                place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
-                place.pick = s->pick[t][r];
-                if (f->turning) {
-                    place.other = ptx_ptr_add(k, here, s->other[r], 1);
-                    place.fifth = ptx_ptr_add(k, here, s->fifth[r], 1);
-                    place.swapped = s->swapped[r];
-                }
-            }
-            f->block->read(k, &s->lane, &place, &share[r]);
-        }
-        record = ptx_get(k, s->x);
-        record = ptx_ptr(record, PTX_SHARED);
-        for (c = 0; c < f->columns; c++) {
-            if (c) record = ptx_ptr_add(k, record, stride, 1);
-            ptxk__rows_x(k, f, s, record, t, &x);
-            for (r = 0; r < f->rows; r++) {
-                if (f->planes) {
-                    ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
-                } else {
-                    here = ptx_get(k, s->sum[c][r]);
-                    here = ptxk_dot(k, 8, share[r].number, x.number, here);
-                    ptx_set(k, s->sum[c][r], here);
-                }
-            }
-        }
-    }
-    record = ptx_get(k, s->x);
-    record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
-    ptx_set(k, s->x, record);
-    ptxk__rows_keep(k, f, &sent);
-}
-
-/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
-   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
-static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
-                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
-    ptx_val step;
-    uint32_t c, r;
-    s->x = ptx_var_new(k, x);
-    for (c = 0; c < f->columns; c++)
-        for (r = 0; r < f->rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
-    step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
-    ptxk__rows_step(k, f, s, step, stride);
-    ptx_end(k);
-    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* what is left is empty groups */
-    for (c = 0; c < f->columns; c++) {
-        for (r = 0; r < f->rows; r++) {
-            out[c][r] = ptx_get(k, s->sum[c][r]);
-            out[c][r] = ptxk_warp_reduce(k, PTX_ADD, out[c][r], 1, 32);
-        }
-    }
+    s[count++] = ptxk__span_of("x", args->x, (uint64_t)args->k * f.columns * 4, 16, 1);
+    s[count++] = ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16,
+                               (f.flags & PTXK_GEMV_GAMMA) != 0);
+    s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
+                             (f.flags & PTXK_GEMV_RESIDUAL) != 0);
+    s[count++].same = 1;
+    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 256, 1);
+    s[count] = ptxk__span_written(s[count], 0);
+    return ptxk__check_spans(op, s, count + 1, why);
 }
 
 /* -- gemv: the workspace, x -- */
@@ -8111,14 +7419,6 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     at = ptx_ptr_add(k, at, row, 4);
     at = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     return ptx_op2(k, PTX_ADD, PTX_RN, value, at);
-}
-
-/* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
-    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
-    e = ptx_ex2(k, e);
-    e = ptx_add(k, e, ptx_f32(1));
-    return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
 }
 
 /* Output i, y[column, row] = values (+ residual): of SwiGLU silu(value[0]) value[1]. */
@@ -8426,6 +7726,8 @@ static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
     ptx_ret(k);
 }
 
+/* -- gemv: the entries -- */
+
 PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__gemv f;
     ptxk_message why;
@@ -8450,124 +7752,80 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
-/* -- operations on rows: what they share -- */
+/* ======== norm ========================================================================================== */
 
-/* n elements as f32, like ptxk_load_f32; p: NULL, or where they are there: zeros elsewhere. */
-static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
-                          ptx_val *out) {
-    ptx_val words[4], wide[8];
-    uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
-    if (!p) {
-        ptxk_load_f32(k, stored, n, mem, out);
-        return;
-    }
-    if (count > 1) {
-        ptx_ld_vec_if(k, *p, PTX_B32, count, mem, ptx_b32(0), words);
-    } else if (count) {
-        words[0] = ptx_ld_if(k, *p, PTX_B32, mem, ptx_b32(0));
-    } else {
-        words[0] = ptx_ld_if(k, *p, PTX_U16, mem, ptx_imm(0));
-        words[0] = ptx_as(ptx_cvt(k, PTX_U32, words[0]), PTX_B32);
-        count = 1;
-    }
-    for (i = count; i < 4; i++) words[i] = words[0];
-    ptxk_widen(k, stored, words, wide);
-    for (i = 0; i < n; i++) out[i] = wide[i];
+static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
+    ptx_code code;
+    uint32_t widest;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: the description is NULL");
+    if ((code = ptxk__check_n("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("norm", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("norm", "y_type", d->y_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("norm", "weight_type", d->weight_type, why)) != PTX_E_NONE)
+        return code;
+    if (d->kind > PTXK_NORM_LAYER)
+        return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
+                            d->kind);
+    if (d->flags > 7)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+    if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
+    if (d->flags & PTXK_NORM_BETA && d->flags & PTXK_NORM_PLAIN)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
+                            "(PTXK_NORM_PLAIN)");
+    widest = ptxk__widest(d->x_type, d->y_type);
+    *f = ptxk__row_form(d->n,
+                        widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
+    return PTX_E_NONE;
 }
 
-/* x as memory of that type would give it back. */
-static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
-    ptx_val half;
-    if (stored == PTX_F32) return x;
-    if (stored == PTX_F16) {
-        half = ptx_cvt(k, PTX_F16, x);
-        return ptx_cvt(k, PTX_F32, half);
-    }
-    half = ptxk__to_bf16(k, PTX__AT, x);
-    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
-    half = ptx_shl(k, half, ptx_u32(16));
-    return ptx_as(half, PTX_F32);
+PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why) {
+    ptxk__row f;
+    uint64_t weights, elements;
+    ptx_code code =
+        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    elements = (uint64_t)shape->rows * desc->n;
+    weights = (desc->flags & PTXK_NORM_PLAIN ? 0u : 1u) + (desc->flags & PTXK_NORM_BETA ? 1u : 0u);
+    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+                   elements
+                           * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
+                              + ptxk__kv_bytes(desc->y_type))
+                       + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
+    return code;
 }
 
-/* Where a thread is: its row, its first element, and which of its accesses are inside the row. */
-typedef struct ptxk__seat {
-    ptx_val row, lane, start; /* start: lane * vec, plus what passes add */
-    ptx_val inside[32];
-} ptxk__seat;
-
-/* In a warp's row, ends the warps that have none. */
-static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__seat *s) {
-    ptx_val tid = ptx_tid_x(k), p;
-    s->row = ptx_ctaid_x(k);
-    s->lane = tid;
-    if (f->threads == 32) {
-        p = ptx_shr(k, tid, ptx_u32(5));
-        s->row = ptx_mad(k, s->row, ptx_u32(f->block / 32), p);
-        s->lane = ptx_and(k, tid, ptx_u32(31));
-        p = ptx_setp(k, PTX_GE, s->row, rows);
-        ptx_guard(k, p);
-        ptx_ret(k);
-    }
-    s->start = f->vec > 1 ? ptx_mul(k, s->lane, ptx_u32(f->vec)) : s->lane;
+PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
+                                    ptxk_message *why) {
+    ptxk__row f;
+    ptxk__span span[5];
+    uint64_t bytes;
+    int added;
+    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    if (code) return code;
+    if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
+        || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        return code;
+    added = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
+    bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
+    span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
+    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
+    span[2] =
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
+    if (added) span[0] = ptxk__span_written(span[0], 0);
+    span[added].same = 1;
+    bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
+    span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
+    span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
+    return ptxk__check_spans("norm", span, 5, why);
 }
-
-static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
-    uint32_t size = f->threads * f->vec;
-    return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
-}
-
-static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
-    uint32_t r;
-    for (r = 0; r < f->rounds; r++) {
-        if (ptxk__row_partial(f, r)) {
-            ptx_val i = r ? ptx_add(k, s->start, ptx_u32(r * f->threads * f->vec)) : s->start;
-            s->inside[r] = ptx_setp(k, PTX_LT, i, ptx_u32(f->n));
-        }
-    }
-}
-
-/* The address of the thread's first element in the row; of a row of weights where `row` is NULL. */
-static ptx_val ptxk__row_at(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val args,
-                            size_t offset, uint32_t bytes, int own) {
-    ptx_val at = ptxk__arg_ptr(k, args, offset);
-    if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
-    return ptx_ptr_add(k, at, s->start, bytes);
-}
-
-static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
-                           ptx_val *out) {
-    uint32_t r, bytes = ptx_type_bytes(type);
-    for (r = 0; r < f->rounds; r++)
-        ptxk__load_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
-                      ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
-}
-
-static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
-                            const ptx_val *x) {
-    uint32_t r, bytes = ptx_type_bytes(type);
-    for (r = 0; r < f->rounds; r++) {
-        int partial = ptxk__row_partial(f, r);
-        if (partial) ptx_if(k, s->inside[r]);
-        ptxk_store_f32(k, type, f->vec, ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), x + r * f->vec);
-        if (partial) ptx_end(k);
-    }
-}
-
-static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op, ptx_val x, ptx_val scratch) {
-    if (f->threads == 32) return ptxk_warp_reduce(k, op, x, 1, 32);
-    return ptxk_block_reduce(k, op, x, f->threads / 32, scratch);
-}
-
-/* A loop over the passes of a row: the seat inside it; *i counts elements. ptx_end() closes it. */
-static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val *i) {
-    ptxk__seat here = *s;
-    *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
-    here.start = ptx_add(k, s->start, *i);
-    ptxk__row_inside(k, f, &here);
-    return here;
-}
-
-/* -- norm -- */
 
 /* 1 / sqrt(sum / n + eps), 0 where that is no number; NaN for an infinite sum. */
 static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
@@ -8724,15 +7982,49 @@ PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
-/* -- softmax -- */
+/* ======== softmax ======================================================================================= */
 
-/* +inf becomes the largest number, NaN stays: no inf - inf is ever computed. */
-static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
-    ptx_val infinite;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
-    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
-    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
+static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "softmax: the description is NULL");
+    if ((code = ptxk__check_n("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("softmax", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("softmax", "y_type", d->y_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_scale("softmax", d->scale, why)) != PTX_E_NONE)
+        return code;
+    *f = ptxk__row_form(d->n, ptxk__widest(d->x_type, d->y_type));
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why) {
+    ptxk__row f;
+    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_softmax_args), why);
+    if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+                   (uint64_t)shape->rows * desc->n
+                       * (ptxk__kv_bytes(desc->x_type) + ptxk__kv_bytes(desc->y_type)));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
+                                       ptxk_message *why) {
+    ptxk__row f;
+    ptxk__span span[2];
+    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
+    if (code) return code;
+    span[0] =
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+    span[1] =
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[0].same = 1;
+    span[1] = ptxk__span_written(span[1], desc->x_type == desc->y_type);
+    return ptxk__check_spans("softmax", span, 2, why);
 }
 
 /* The scores of a seat; -inf where there are none. A scale that makes numbers smaller comes first, so that no
@@ -8847,13 +8139,63 @@ PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const vo
     return ptx_get_error(m)->code;
 }
 
-/* -- activation -- */
+/* ======== activation ==================================================================================== */
 
-/* 1 / (1 + 2^x), approximate. */
-static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
-    x = ptx_ex2(k, x);
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
-    return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
+static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
+    if (d->kind > PTXK_GELU_ERF)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
+    if (d->gated > 1)
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
+        return code;
+    *vec = 16 / ptxk__widest(d->x_type, d->y_type);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
+                                         ptx_plan *plan, ptxk_message *why) {
+    uint32_t vec = 1;
+    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
+                                     sizeof(ptxk_activation_args), why);
+    if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
+    if (code || !shape->rows || !shape->n) return code;
+    ptxk__plan_one(plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
+                   (uint64_t)shape->rows * shape->n
+                       * (ptxk__kv_bytes(desc->x_type) * (1 + desc->gated) + ptxk__kv_bytes(desc->y_type)));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
+                                          ptxk_message *why) {
+    static const char *const names[] = {"x", "up", "y"};
+    uint32_t vec = 1, i;
+    uint64_t stride[3], at[3];
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
+    if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
+    if (code) return code;
+    at[0] = args->x, at[1] = args->up, at[2] = args->y;
+    stride[0] = args->x_stride, stride[1] = args->up_stride, stride[2] = args->y_stride;
+    for (i = 0; i < 3; i++) {
+        uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
+        if (!stride[i]) stride[i] = args->n;
+        if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "activation: %s_stride is %llu, must be n (%u) to 2^40", names[i],
+                                (unsigned long long)stride[i], args->n);
+        span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
+        ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
+        span[i].same = desc->x_type == desc->y_type;
+    }
+    span[2].written = 1;
+    return ptxk__check_spans("activation", span, 3, why);
 }
 
 static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
@@ -8969,7 +8311,146 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
-/* -- rope -- */
+/* ======== rope ========================================================================================== */
+
+#define PTXK__ROPE_HEADS 4u /* that a thread turns with one sine and cosine */
+
+typedef struct ptxk__rope {
+    ptx_type type;
+    uint32_t heads, d, half, interleaved, bytes;
+    uint32_t groups; /* of PTXK__ROPE_HEADS heads */
+} ptxk__rope;
+
+static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_message *why) {
+    ptx_code code;
+    memset(f, 0, sizeof *f);
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: the description is NULL");
+    if ((code = ptxk__check_n("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_n("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("rope", "type", d->type, why)) != PTX_E_NONE)
+        return code;
+    if (d->head_dim % 2)
+        return ptxk__refuse(why, PTX_E_DESC, "rope: head_dim is %u, must be even", d->head_dim);
+    if (!d->dims || d->dims % 2 || d->dims > d->head_dim)
+        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even, from 2 to head_dim, %u",
+                            d->dims, d->head_dim);
+    if (d->pairs > PTXK_ROPE_NEOX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "rope: pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX", d->pairs);
+    f->type = (ptx_type)d->type;
+    f->heads = d->heads;
+    f->d = d->head_dim;
+    f->half = d->dims / 2;
+    f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
+    f->bytes = ptxk__kv_bytes(d->type);
+    f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why) {
+    ptxk__rope f;
+    ptx_code code =
+        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
+    if (code || !shape->tokens) return code;
+    ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
+                   PTXK__FLAT_THREADS,
+                   (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
+                                    ptxk_message *why) {
+    ptxk__rope f;
+    ptxk__span span[3];
+    uint64_t row, stride;
+    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    if (code) return code;
+    row = (uint64_t)f.heads * f.d;
+    stride = args->stride ? args->stride : row;
+    if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
+                            (unsigned long long)stride, (unsigned long long)row);
+    if ((code = ptxk__check_count("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("rope", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("x", args->x, row * f.bytes, 16, 1);
+    ptxk__span_repeat(&span[0], 0, args->tokens, stride * f.bytes);
+    span[0] = ptxk__span_written(span[0], 0);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, 1);
+    span[2] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)f.half * 8, 8, 1);
+    return ptxk__check_spans("rope", span, 3, why);
+}
+
+/* Logarithm and exponential without libm: the same bits everywhere, to some 1e-15. */
+static double ptxk__log(double x) {
+    double t, t2, term, sum = 0;
+    int e = 0, i;
+    while (x >= 1.5) x *= 0.5, e++;
+    while (x < 0.75) x *= 2, e--;
+    t = (x - 1) / (x + 1);
+    t2 = t * t;
+    term = t;
+    for (i = 1; i < 60; i += 2, term *= t2) sum += term / i;
+    return 2 * sum + e * 0.69314718055994530942;
+}
+
+static double ptxk__exp(double x) {
+    double term = 1, sum = 1;
+    int i, halvings = 0;
+    while (x > 0.5 || x < -0.5) x *= 0.5, halvings++;
+    for (i = 1; i < 25; i++) {
+        term *= x / i;
+        sum += term;
+    }
+    while (halvings--) sum *= sum;
+    return sum;
+}
+
+static int ptxk__sound(double x) { return x >= 0 && x <= 1e30; }
+
+PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
+                                          ptxk_message *why) {
+    const double two_pi = 6.28318530717958647693;
+    ptxk_rope_scaling s;
+    double log_theta, factor;
+    uint32_t i;
+    if (why) why->text[0] = 0;
+    memset(&s, 0, sizeof s);
+    if (scaling) s = *scaling;
+    if (!out || dims % 2)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            out ? "rope_frequencies: dims is %u, must be even"
+                                : "rope_frequencies: out is NULL (dims %u)",
+                            dims);
+    if (!ptxk__sound(s.theta) || !ptxk__sound(s.factor) || !ptxk__sound(s.low) || !ptxk__sound(s.high)
+        || !ptxk__sound(s.original) || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "rope_frequencies: numbers must be finite, at least 0, low below high");
+    log_theta = ptxk__log(s.theta > 0 ? s.theta : 10000.0);
+    factor = s.factor > 0 ? s.factor : 1;
+    for (i = 0; i < dims / 2; i++) {
+        double f = ptxk__exp(-2.0 * i / dims * log_theta);
+        if (s.factors) {
+            if (!(s.factors[i] > 0 && s.factors[i] <= FLT_MAX))
+                return ptxk__refuse(why, PTX_E_ARGUMENT, "rope_frequencies: factor %u is %g, must be above 0",
+                                    i, (double)s.factors[i]);
+            f /= (double)s.factors[i];
+        }
+        if (s.high > 0) { /* long waves are slowed, short ones kept, those between in between */
+            double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
+            if (turns < s.low) mix = 0;
+            if (turns > s.high) mix = 1;
+            f = (1 - mix) * f / factor + mix * f;
+        } else {
+            f /= factor;
+        }
+        out[i] = f;
+    }
+    return PTX_E_NONE;
+}
 
 /* Cosine and sine of position * frequency, f64 in radians: whole turns are taken off in f64. */
 static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
@@ -9063,178 +8544,65 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
-/* -- weights eight at a time -- */
+/* ======== embed ========================================================================================= */
 
-/* Eight weights of a block: scale * q[i] + offset. */
-typedef struct ptxk__octet {
-    ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
-    ptx_val scale, offset;
-    int scaled, has_offset;
-} ptxk__octet;
+typedef struct ptxk__embed {
+    const ptxk__eight *format;
+    uint32_t n, each, threads; /* elements of a thread; threads for a row */
+    uint64_t row_bytes;
+    float scale;
+} ptxk__embed;
 
-/* The four bytes of a word as f32, less `minus`: the byte becomes the lowest digits of 2^23. */
-static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
-    uint32_t i;
-    for (i = 0; i < 4; i++) {
-        ptx_val x = ptx_prmt(k, ptx_as(word, PTX_B32), ptx_b32(0x4b000000), ptx_b32(0x7540 + i));
-        out[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F32), ptx_f32(8388608.0 + minus));
-    }
+static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
+    f->format = ptxk__eight_of(d->format);
+    if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
+    if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
+        return code;
+    if (d->n % f->format->block)
+        return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
+                            d->n, f->format->block, ptxk_format_name(d->format));
+    f->n = d->n;
+    for (f->each = f->format->block > 1
+                       ? 8
+                       : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
+         d->n % f->each;)
+        f->each /= 2;
+    f->threads = d->n / f->each;
+    f->row_bytes = (uint64_t)(d->n / f->format->block) * f->format->bytes;
+    f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
+    return PTX_E_NONE;
 }
 
-/* Weights in global memory do not change while a kernel runs. */
-static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
-    ptx_mem mem = ptx_at(at, offset);
-    return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why) {
+    ptxk__embed f;
+    ptx_code code =
+        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
+    if (code || !shape->tokens) return code;
+    ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
+                   shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__kv_bytes(desc->y_type) + 4));
+    return code;
 }
 
-/* Two words from an address that is even. */
-static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
-    ptx_val half[4], pair[2];
-    uint32_t i;
-    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_at(at, offset + 2 * i));
-    for (i = 0; i < 2; i++) {
-        pair[0] = half[2 * i];
-        pair[1] = half[2 * i + 1];
-        words[i] = ptx_pack(k, PTX_B32, 2, pair);
-    }
+PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
+                                     ptxk_message *why) {
+    ptxk__embed f;
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
+    if (code) return code;
+    span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
+    span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
+    span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("embed", span, 3, why);
 }
-
-/* Weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address; of Q8_0, whose blocks have 32, e
-   may pass 3: of the blocks behind. */
-static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
-    ptx_val words[4], here, j, shift, wide[8];
-    uint32_t i;
-    o->scaled = o->has_offset = 0;
-    if (format == PTXK_Q4_K || format == PTXK_Q5_K) {
-        ptx_val low, high, p, s, other, d, m, fifth[2];
-        j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
-        here = ptx_shr(k, j, ptx_u32(1));
-        i = 0;
-        shift = ptx_and(k, e, ptx_u32(3));
-        here = ptx_mad(k, here, ptx_u32(4), shift);
-        here = ptx_ptr_add(k, at, here, 8);
-        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
-        if (format == PTXK_Q5_K) { /* bit j of 32 bytes */
-            here = ptx_ptr_add(k, at, shift, 8);
-            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), fifth);
-        }
-        shift = ptx_and(k, j, ptx_u32(1));
-        shift = ptx_shl(k, shift, ptx_u32(2));
-        for (i = 2; i < 4; i++) {
-            words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
-            words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
-            if (format == PTXK_Q5_K) {
-                p = ptx_shr(k, ptx_as(fifth[i - 2], PTX_U32), j);
-                p = ptx_and(k, p, ptx_u32(0x01010101));
-                p = ptx_shl(k, p, ptx_u32(4));
-                words[i] = ptx_or(k, words[i], ptx_as(p, PTX_B32));
-            }
-            ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
-        }
-        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_at(at, 0), words);
-        ptx_unpack(k, PTX_F16, 2, words[0], wide);
-        d = ptx_cvt(k, PTX_F32, wide[0]);
-        m = ptx_cvt(k, PTX_F32, wide[1]);
-        p = ptx_setp(k, PTX_GE, j, ptx_u32(4));
-        shift = ptx_and(k, j, ptx_u32(3));
-        shift = ptx_shl(k, shift, ptx_u32(3));
-        low = ptx_shr(k, ptx_as(words[1], PTX_U32), shift);   /* b[j & 3] */
-        high = ptx_shr(k, ptx_as(words[2], PTX_U32), shift);  /* b[4 + (j & 3)] */
-        other = ptx_shr(k, ptx_as(words[3], PTX_U32), shift); /* b[8 + (j & 3)] */
-        s = ptx_bfe(k, low, ptx_u32(6), ptx_u32(2));
-        s = ptx_bfi(k, ptx_as(s, PTX_B32), ptx_as(other, PTX_B32), ptx_u32(4), ptx_u32(2));
-        s = ptx_and(k, s, ptx_b32(63));
-        low = ptx_and(k, ptx_as(low, PTX_B32), ptx_b32(63));
-        s = ptx_selp(k, s, low, p);
-        s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
-        o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, s);
-        other = ptx_shr(k, other, ptx_u32(4));
-        s = ptx_bfe(k, high, ptx_u32(6), ptx_u32(2));
-        s = ptx_bfi(k, ptx_as(s, PTX_B32), ptx_as(other, PTX_B32), ptx_u32(4), ptx_u32(2));
-        s = ptx_and(k, s, ptx_b32(63));
-        high = ptx_and(k, ptx_as(high, PTX_B32), ptx_b32(63));
-        s = ptx_selp(k, s, high, p);
-        s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
-        m = ptx_neg(k, m);
-        o->offset = ptx_op2(k, PTX_MUL, PTX_RN, m, s);
-        o->scaled = o->has_offset = 1;
-        return;
-    }
-    if (format == PTXK_Q6_K) {
-        ptx_val n, c, l, low[2], high[2], d;
-        n = ptx_shr(k, e, ptx_u32(4));             /* the half of 128 */
-        c = ptx_bfe(k, e, ptx_u32(2), ptx_u32(2)); /* its group of 32 */
-        l = ptx_and(k, e, ptx_u32(3));             /* eighth of the group */
-        j = ptx_and(k, c, ptx_u32(1));
-        j = ptx_mad(k, j, ptx_u32(4), l);
-        j = ptx_mad(k, n, ptx_u32(8), j);
-        here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 0, low);
-        j = ptx_mad(k, n, ptx_u32(4), l);
-        here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 128, high);
-        shift = ptx_shr(k, c, ptx_u32(1));
-        shift = ptx_shl(k, shift, ptx_u32(2));
-        c = ptx_shl(k, c, ptx_u32(1));
-        for (i = 0; i < 2; i++) {
-            low[i] = ptx_as(ptx_shr(k, ptx_as(low[i], PTX_U32), shift), PTX_B32);
-            high[i] = ptx_as(ptx_shr(k, ptx_as(high[i], PTX_U32), c), PTX_B32);
-            high[i] = ptx_shl(k, high[i], ptx_u32(4));
-            high[i] = ptx_and(k, high[i], ptx_b32(0x30303030));
-            low[i] = ptx_lop3(k, low[i], ptx_b32(0x0f0f0f0f), high[i], ptx_imm(0xea)); /* low & mask | high */
-            ptxk__bytes_to_f32(k, low[i], 32, o->q + 4 * i);
-        }
-        j = ptx_shr(k, e, ptx_u32(1));
-        here = ptx_ptr_add(k, at, j, 1);
-        j = ptx_ld(k, PTX_S8, ptxk__weight_at(here, 192));
-        j = ptx_cvt(k, PTX_F32, j);
-        d = ptxk__f16_at(k, at, 208);
-        o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
-        o->scaled = 1;
-        return;
-    }
-    if (format == PTXK_Q8_0) {
-        j = ptx_shr(k, e, ptx_u32(2));
-        at = ptx_ptr_add(k, at, j, 34);
-        j = ptx_and(k, e, ptx_u32(3));
-        here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 2, words);
-        for (i = 0; i < 2; i++) {
-            words[i] = ptx_xor(k, words[i], ptx_b32(0x80808080u));
-            ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
-        }
-        o->scale = ptxk__f16_at(k, at, 0);
-        o->scaled = 1;
-        return;
-    }
-    if (format == PTXK_Q4_0) { /* low halves of 16 bytes, then the high ones */
-        j = ptx_shr(k, e, ptx_u32(2));
-        at = ptx_ptr_add(k, at, j, 18);
-        j = ptx_and(k, e, ptx_u32(1));
-        here = ptx_ptr_add(k, at, j, 8);
-        ptxk__words_at_2(k, here, 2, words);
-        shift = ptx_and(k, e, ptx_u32(2));
-        shift = ptx_shl(k, shift, ptx_u32(1));
-        for (i = 0; i < 2; i++) {
-            words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
-            words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
-            ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
-        }
-        o->scale = ptxk__f16_at(k, at, 0);
-        o->scaled = 1;
-        return;
-    }
-    if (format == PTXK_F32) {
-        here = ptx_ptr_add(k, at, e, 32);
-        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 0), o->q);
-        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 16), o->q + 4);
-        return;
-    }
-    here = ptx_ptr_add(k, at, e, 16);
-    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_at(here, 0), o->q);
-}
-
-/* -- embed -- */
 
 PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__embed f;
@@ -9314,7 +8682,59 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     return ptx_get_error(m)->code;
 }
 
-/* -- sample -- */
+/* ======== sample ======================================================================================== */
+
+#define PTXK__SAMPLE_THREADS 1024u
+
+static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
+    if (d->method > PTXK_SAMPLE_ARGMAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
+                            d->method);
+    return ptxk__check_type("sample", "type", d->type, why);
+}
+
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    ptx_code code =
+        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    return code;
+}
+
+static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
+    if (!(temperature >= 0 && temperature <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
+                            (double)temperature);
+    if (!(top_p >= 0 && top_p <= 1))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why) {
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!args->n || args->n > PTXK__N_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("logits", args->logits,
+                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
+    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    span[2] = ptxk__span_written(span[2], 0);
+    return ptxk__check_spans("sample", span, 3, why);
+}
 
 /* A row of logits, shared by the threads of a block, and where they meet: counters in shared memory. */
 typedef struct ptxk__logits {
@@ -9661,14 +9081,446 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     return ptx_get_error(m)->code;
 }
 
-/* -- decoder --
-   What a block does for a token: it reads what the leader has decided, takes its share of the embedding's
+/* ======== decoder ======================================================================================= */
+
+/* What a block does for a token: it reads what the leader has decided, takes its share of the embedding's
    tiles, and then, layer by layer, of each product's tiles and of attention's heads. There is no barrier
    across
    the grid: each tile of 32 values has a flag in global memory that counts how often it was made (its epoch),
    written with st.release by who finished it; who needs a tile waits, with ld.acquire, for the epoch that it
    needs, after it has sent for the weights that it will multiply. Buffers are written again one layer later
    only; by then all who read them have, directly or by way of others, given what the writer waited for. */
+
+/* -- decoder: limits and plan -- */
+
+/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The
+   ninth finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells
+   others that the tile is there, while the eight are at the next. */
+#define PTXK__DEC_WARPS 8u
+#define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
+#define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
+#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp; a group of x in the product that follows */
+#define PTXK__DEC_UNIT 1024u   /* values of x that slices are made of: a record of integers */
+#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
+#define PTXK__DEC_ROUNDS 8u
+#define PTXK__X_SPARE 64u      /* the last bytes of a record of integers: see ptxk__x_record */
+#define PTXK__DEC_INFO 592u    /* bytes of what a block knows: the leader's words, the product, the layer */
+#define PTXK__DEC_LAYER_AT 368u /* ... there: the layer as it lies in memory, then the norm behind it */
+#define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
+#define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
+#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
+#define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
+#define PTXK__DEC_PATIENCE (1u << 26)
+#define PTXK__DEC_LAYERS 4096u
+#define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
+#define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
+
+/* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
+enum {
+    PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
+    PTXK__NEED = 4,     /* logits are wanted of this token */
+    PTXK__ACTIVE = 8,   /* a bit for each sequence */
+    PTXK__OVER = 12,    /* how it ended, once it has */
+    PTXK__TOKEN = 16,   /* u32 [4] */
+    PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
+    PTXK__WRITTEN = 48, /* u32 [4] */
+    PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
+    PTXK__DONE = 68,    /* tiles of logits */
+    PTXK__FAILED = 72,
+    PTXK__FULL = 76,     /* how it will end: PTXK_DECODER_FULL once a cache was full */
+    PTXK__BEST = 80,     /* u64 [4] keys of the largest logits */
+    PTXK__REFUSED = 112, /* 0, or the most of 65536 - 256 sequence - what does not fit */
+    PTXK__HEAD = 256
+};
+
+typedef struct ptxk__dec {
+    ptxk_decoder_desc d;
+    uint32_t group, q_rows, kv_rows, qkv_rows;
+    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* of the formats that there are */
+    uint32_t planes, integers, numbers; /* of x; bytes of a unit as integers, as f32; 0: not needed */
+    uint32_t number_formats;            /* bits */
+    uint32_t ring;                      /* bytes of all warps */
+    uint32_t room;                      /* units of x, times columns, in shared memory */
+    uint32_t numbers_at;                /* behind the integers */
+    uint32_t out_at, out_bytes;         /* two messages to the ninth warp, behind x */
+    uint32_t squares_at, info_at;
+    uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
+    uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
+    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's part of a tile */
+    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
+    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
+    uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
+    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* what products multiply, [batch, units] */
+    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, as f32 */
+    uint32_t x_units, ff_units, att_units;
+    int whole_heads;
+    uint64_t squares; /* f32 [batch, tiles of x] */
+    uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
+    uint32_t att_record;
+    uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
+    uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
+    float scale;
+} ptxk__dec;
+
+/* Bytes of 256 weights. */
+static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
+
+static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
+    uint64_t here = *at;
+    *at = (here + bytes + 255) / 256 * 256;
+    return here;
+}
+
+static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
+    const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
+    const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
+    uint32_t value[6], i, known = 0;
+    value[0] = d->hidden, value[1] = d->ffn, value[2] = d->heads;
+    value[3] = d->kv_heads, value[4] = d->head_dim, value[5] = d->vocab;
+    for (i = 0; i < 6; i++) {
+        ptx_code code = ptxk__check_n("decoder", name[i], value[i], most[i], why);
+        if (code) return code;
+        if ((i < 2 || i == 4) && value[i] % 8)
+            return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
+                                value[i]);
+    }
+    if (d->heads % d->kv_heads)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: heads is %u, must be a multiple of kv_heads, %u",
+                            d->heads, d->kv_heads);
+    if (!d->batch || d->batch > 4)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
+    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) known |= 1u << ptxk__eights[i].id;
+    if (!d->formats || d->formats & ~known)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
+                            "_Q4_K, _Q5_K, _Q6_K",
+                            d->formats);
+    for (i = 0; i < 3; i++) {
+        const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
+        uint32_t j, fits = 0;
+        for (j = 0; j < sizeof ptxk__eights / sizeof *ptxk__eights; j++)
+            if (d->formats >> ptxk__eights[j].id & 1) fits |= columns % ptxk__eights[j].block == 0;
+        if (!fits)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
+                                i == 2 ? "heads * head_dim" : name[i], columns, d->formats);
+    }
+    if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
+    if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: rope_dims is %u, must be even and at most head_dim, %u", d->rope_dims,
+                            d->head_dim);
+    if (d->rope_pairs > PTXK_ROPE_NEOX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: rope_pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX",
+                            d->rope_pairs);
+    if (d->precision > PTXK_GEMV_FAST)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST",
+                            d->precision);
+    if (d->head_norms > 1)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: head_norms is %u, must be 0 or 1", d->head_norms);
+    if (d->window > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: window is %u, must be at most 2147483647 (0: all)",
+                            d->window);
+    return ptxk__check_scale("decoder", d->scale, why);
+}
+
+static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
+    uint32_t i, fixed, flags, room;
+    uint64_t at;
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: the description is NULL");
+    if ((code = ptxk__dec_limits(d, why)) != PTX_E_NONE) return code;
+    memset(f, 0, sizeof *f);
+    f->d = *d;
+    f->group = d->heads / d->kv_heads;
+    f->q_rows = d->heads * d->head_dim;
+    f->kv_rows = d->kv_heads * d->head_dim;
+    f->qkv_rows = f->q_rows + 2 * f->kv_rows;
+    f->scale = (float)(1.44269504088896340736
+                       * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(d->head_dim)));
+
+    f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= 1u << ptxk__blocks[i].id;
+    }
+    if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
+    if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
+    f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
+    fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
+    room = 3 * d->batch * (f->integers + f->numbers); /* of x at least, or what is half of the memory */
+    while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
+    room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
+        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* for the registers */
+        if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
+                                room))
+            return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
+        if (f->form[i].ring * PTXK__DEC_WARPS > f->ring) f->ring = f->form[i].ring * PTXK__DEC_WARPS;
+    }
+    f->out_at = PTXK__DEC_SHARED - fixed;
+    f->room = (f->out_at - f->ring) / (f->integers + f->numbers);
+    f->numbers_at = f->ring + f->room * f->integers;
+    f->squares_at = f->out_at + 2 * f->out_bytes;
+    f->info_at = f->squares_at + 16;
+
+    f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
+    f->rows[1][0] = f->rows[3][0] = d->hidden;
+    f->rows[2][0] = d->ffn; /* of both */
+    f->rows[4][0] = d->vocab;
+    f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
+    f->columns[1] = f->q_rows;
+    f->columns[3] = d->ffn;
+    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more would not fit into registers */
+    f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
+    for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
+    f->keys = 32 / f->lanes;
+
+    flags = PTXK__HEAD;
+    f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
+    f->flags_ff = flags, flags += 4 * ptxk__ceil_div(d->ffn, PTXK__DEC_TILE);
+    f->flags_att = flags, flags += 4 * d->kv_heads;
+    f->arrive_att = flags, flags += 4 * d->kv_heads * d->batch;
+    f->flags_qkv = flags;
+    flags += 4 * (ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE) + 2 * ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE));
+    for (i = 0; i < PTXK__DEC_KINDS; i++) {
+        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest, most = i == 4 ? 4 : 16;
+        for (j = 0; j < 3; j++) f->tiles[i] += ptxk__ceil_div(f->rows[i][j], PTXK__DEC_TILE);
+        fewest = ptxk__ceil_div(units, f->room / d->batch);
+        f->slices[i] = most < units ? most : units;
+        if (f->slices[i] < fewest) f->slices[i] = fewest;
+        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 ? 2 : 1) + PTXK__DEC_TILE);
+        f->arrive[i] = flags, flags += 4 * f->tiles[i];
+    }
+    at = (flags + 255) / 256 * 256;
+    f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
+    f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
+    f->x_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->integers);
+    f->x_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->numbers);
+    f->ff_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->integers);
+    f->ff_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
+    f->whole_heads = d->head_dim % PTXK__DEC_TILE == 0;
+    f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
+    f->att_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->integers);
+    f->att_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->numbers);
+    f->zeroed = (uint32_t)at; /* what lies behind the end of x is 0 */
+    f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
+    f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
+    f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
+    f->att = ptxk__dec_take(&at, (uint64_t)d->batch * f->q_rows * 4);
+    for (i = 0; i < PTXK__DEC_KINDS; i++)
+        f->parts[i] = ptxk__dec_take(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
+    f->att_record = 4 * f->group * (d->head_dim + 2);
+    f->att_parts = ptxk__dec_take(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
+    f->bytes = at;
+    return PTX_E_NONE;
+}
+
+/* Numbers of what a prompt does not fit by, among the steps. */
+enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
+
+PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
+    static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
+                                       "logits",  "attention",          "token",       "choice of a token",
+                                       "length of the prompt", "room after the position",
+                                       "token of the prompt"};
+    return step < sizeof name / sizeof *name ? name[step] : "";
+}
+
+PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why) {
+    ptxk__dec f;
+    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_decoder_args), why);
+    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
+    if (code) return code;
+    ptxk__plan_one(plan, 1, 1, PTXK__DEC_WORKERS, 0);
+    plan->launch[1] = plan->launch[0];
+    plan->launch[1].shared_bytes = PTXK__DEC_SHARED;
+    plan->launches = 2;
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = shape->sm_count;
+    plan->launch[1].block[0] = PTXK__DEC_THREADS;
+    plan->launch[1].cooperative = 1;
+    plan->workspace_bytes = f.bytes;
+    return PTX_E_NONE;
+}
+
+static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
+                                 uint32_t columns, ptxk_message *why) {
+    const ptxk__eight *e = ptxk__eight_of(m->format);
+    if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
+                            name, ptxk__name_of(m->format).s);
+    if (columns % e->block)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
+                            e->block, ptxk_format_name(m->format));
+    if (m->reserved)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
+    return PTX_E_NONE;
+}
+
+static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+    const ptxk__eight *e = ptxk__eight_of(m->format);
+    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+}
+
+static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+    uint64_t weights = ptxk__dec_weights(m, rows, columns);
+    return weights && m->bias ? weights + (uint64_t)rows * 4 : weights;
+}
+
+PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
+                                       uint32_t layer_count, const ptxk_decoder_matrix *output,
+                                       const uint32_t *lengths) {
+    ptxk__dec f;
+    uint64_t bytes = 0;
+    uint32_t i, b;
+    if (!layers || ptxk__dec_form(desc, &f, NULL)) return 0;
+    for (i = 0; i < layer_count; i++) {
+        const ptxk_decoder_layer *l = &layers[i];
+        bytes += ptxk__dec_bytes(&l->q, f.q_rows, f.d.hidden) + ptxk__dec_bytes(&l->k, f.kv_rows, f.d.hidden)
+                 + ptxk__dec_bytes(&l->v, f.kv_rows, f.d.hidden)
+                 + ptxk__dec_bytes(&l->output, f.d.hidden, f.q_rows)
+                 + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
+                 + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
+                 + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
+        for (b = 0; lengths && b < f.d.batch; b++) {
+            uint32_t seen = f.d.window && lengths[b] > f.d.window ? f.d.window : lengths[b];
+            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
+        }
+        if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
+    }
+    return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
+}
+
+/* -- decoder: arguments -- */
+
+/* Numbers among the arguments. */
+static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_message *why) {
+    ptx_code code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
+    if (!code) code = ptxk__check_eps("decoder", args->eps, why);
+    if (code) return code;
+    if (args->n > args->tokens_stride)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most tokens_stride, %u",
+                            args->n, args->tokens_stride);
+    if (args->n > args->max_seq)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most max_seq, %u", args->n,
+                            args->max_seq);
+    code = ptxk__check_count("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
+    if (!code)
+        code = ptxk__check_count("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_count("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_count("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
+    if (!code) code = ptxk__check_zero("decoder", "reserved", args->reserved, why);
+    return code;
+}
+
+/* What the arguments themselves name. Returns how many. */
+static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
+    const ptxk_decoder_desc *d = &f->d;
+    const ptxk_decoder_matrix *o = &args->output;
+    uint64_t tokens = (uint64_t)d->batch * 4, layers = args->layer_count;
+    uint32_t n = 0, i;
+    span[n++] = ptxk__span_of("logits", args->logits, tokens * d->vocab, 16, 1);
+    span[n++] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
+    span[n++] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
+    span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
+    for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
+    span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
+    span[n++] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8,
+                              d->rope_dims != 0);
+    span[n++] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)d->hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
+    span[n++] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
+    span[n++] = ptxk__span_of("positions", args->positions, tokens, 4, 1);
+    span[n++] = ptxk__span_of("stop", args->stop, 4, 4, args->stop != 0);
+    span[n++] = ptxk__span_of("embedding", args->embedding.weights,
+                              ptxk__dec_weights(&args->embedding, d->vocab, d->hidden), 16, 1);
+    span[n++] = ptxk__span_of("output", o->weights, ptxk__dec_weights(o, d->vocab, d->hidden), 16, 1);
+    span[n++] = ptxk__span_of("output's bias", o->bias, (uint64_t)d->vocab * 4, 4, o->bias != 0);
+    return n;
+}
+
+/* A layer's matrices are of formats that there are; what the layer names: the two caches, which are written,
+   come first. */
+static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
+                                const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
+    static const char *const name[7][2] = {{"q", "q's bias"},         {"k", "k's bias"},
+                                           {"v", "v's bias"},         {"attention's output", "output's bias"},
+                                           {"gate", "gate's bias"},   {"up", "up's bias"},
+                                           {"down", "down's bias"}};
+    const ptxk_decoder_matrix *m[7];
+    uint32_t rows[7], columns[7], i, n = 0;
+    uint64_t cache = (uint64_t)f->d.batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(f->d.kv_type);
+    m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
+    m[6] = &l->down;
+    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = rows[6] = f->d.hidden;
+    rows[4] = rows[5] = f->d.ffn;
+    for (i = 0; i < 7; i++) columns[i] = i == 3 ? f->q_rows : i == 6 ? f->d.ffn : f->d.hidden;
+    span[n++] = ptxk__span_written(ptxk__span_of("k_cache", l->k_cache, cache, 16, 1), 0);
+    span[n++] = ptxk__span_written(ptxk__span_of("v_cache", l->v_cache, cache, 16, 1), 0);
+    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)f->d.hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)f->d.hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
+    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
+    for (i = 0; i < 7; i++) {
+        ptx_code code = ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why);
+        if (code) return code;
+        span[n++] =
+            ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16, 1);
+        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, m[i]->bias != 0);
+    }
+    return PTX_E_NONE;
+}
+
+/* The caches of other layers stay clear of what layer i names. */
+static ptx_code ptxk__dec_apart(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers, uint32_t i,
+                                const ptxk__span *span, ptxk_message *why) {
+    uint64_t bytes = span[0].bytes, cache[2];
+    uint32_t j, n, c;
+    for (j = 0; j < args->layer_count; j++) {
+        cache[0] = layers[j].k_cache, cache[1] = layers[j].v_cache;
+        for (n = 0; j != i && n < PTXK__DEC_LAYER_SPANS; n++)
+            for (c = 0; span[n].needed && c < 2; c++)
+                if (cache[c] < span[n].at ? span[n].at - cache[c] < bytes
+                                          : cache[c] - span[n].at < span[n].bytes)
+                    return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer %u: %s overlaps layer %u's %s",
+                                        j, span[c].name, i, span[n].name);
+    }
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
+                                       const ptxk_decoder_layer *layers, ptxk_message *why) {
+    ptxk__dec f;
+    ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
+    uint32_t i, n;
+    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__dec_check_numbers(args, why);
+    if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
+    if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
+    if (code) return code;
+    n = ptxk__dec_spans(&f, args, span);
+    code = ptxk__check_spans("decoder", span, n, why);
+    for (i = 0; layers && !code && i < args->layer_count; i++) {
+        char place[32];
+        (void)snprintf(place, sizeof place, "decoder: layer %u", i);
+        code = ptxk__dec_layer(&f, args, &layers[i], span + n, why);
+        if (!code) code = ptxk__check_spans(place, span, n + PTXK__DEC_LAYER_SPANS, why);
+        if (!code) code = ptxk__dec_apart(args, layers, i, span + n, why);
+    }
+    return code;
+}
+
+/* -- decoder: the product under way, messages -- */
 
 /* A product under way: what differs between the kinds, in variables, so that there is one loop for all. */
 typedef struct ptxk__job {
@@ -9800,7 +9652,7 @@ static void ptxk__dec_quit(ptxk__deck *c) {
     ptx_ret(k);
 }
 
-/* -- waiting -- */
+/* -- decoder: waiting -- */
 
 static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val x) {
     ptx_st(k, PTX_U32, ptx_with(ptx_at(state, (int64_t)field), PTX_RELAXED | PTX_SYS), x);
@@ -9931,7 +9783,7 @@ static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
     ptxk__dec_meet(c);
 }
 
-/* -- products: which weights -- */
+/* -- decoder: products, which weights -- */
 
 /* x by format: u32 of a list. */
 static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *)) {
@@ -10130,7 +9982,7 @@ static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
         ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
 }
 
-/* -- products: x -- */
+/* -- decoder: products, x -- */
 
 /* `units` records of `unit` bytes from global to shared memory, by all workers; of integers without the bytes
    that are there to spare. */
@@ -10279,7 +10131,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     ptxk__dec_meet(c);
 }
 
-/* -- products: the sums -- */
+/* -- decoder: products, the sums -- */
 
 static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m);
 
@@ -10722,7 +10574,7 @@ static void ptxk__dec_product(ptxk__deck *c) {
     ptx_end(k);
 }
 
-/* -- the ninth warp -- */
+/* -- decoder: the ninth warp -- */
 
 /* A tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
 static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
@@ -11042,7 +10894,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
     ptx_end(k);
 }
 
-/* -- the embedding -- */
+/* -- decoder: the embedding -- */
 
 /* A word of what the leader decided. */
 static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
@@ -11143,7 +10995,7 @@ static void ptxk__dec_embed(ptxk__deck *c) {
     ptx_end(k);
 }
 
-/* -- attention -- */
+/* -- decoder: attention -- */
 
 /* The norm of a head of q or k: its weights, and the factor of the one that is at hand. */
 typedef struct ptxk__head_norm {
@@ -11666,7 +11518,7 @@ static void ptxk__dec_attention(ptxk__deck *c) {
     ptx_end(k);
 }
 
-/* -- the leader -- */
+/* -- decoder: the leader -- */
 
 /* The token of each sequence's logits, into shared memory at info + 160. */
 static void ptxk__dec_choose(ptxk__deck *c) {
@@ -12016,7 +11868,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
     ptx_end(k);
 }
 
-/* -- the two entries -- */
+/* -- decoder: the two entries -- */
 
 static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
     c->f = f;

@@ -14,6 +14,7 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
+#include "operation_examples.h"
 
 typedef union description {
     uint64_t align;
@@ -27,7 +28,7 @@ static int dump(uint32_t operation, uint32_t variant, uint32_t sm) {
     description d;
     const char *label = "", *text;
     desc.target = PTX_SM(sm);
-    if (!op || !ptxk_operation_example(operation, variant, &d, sizeof d, &label)) {
+    if (!op || !operation_example(operation, variant, &d, sizeof d, &label)) {
         fprintf(stderr, "ptxdump: there is no example %u of that kernel\n", variant);
         return 1;
     }
@@ -138,7 +139,7 @@ static int each_example(int texts, uint32_t sm) {
     const char *label;
     int failed = 0;
     for (i = 0; i < ptxk_operation_count(); i++)
-        for (v = 0; ptxk_operation_example(i, v, &d, sizeof d, &label); v++)
+        for (v = 0; operation_example(i, v, &d, sizeof d, &label); v++)
             if (texts)
                 failed |= dump(i, v, sm);
             else

@@ -17,6 +17,7 @@
 #include "../../ptxgen.h"
 #include "../../ptxgen_kernels.h"
 #include "../../ptxgen_cuda.h"
+#include "../../examples/operation_examples.h"
 #include "../scale.h"
 
 #define ROUNDS 15
@@ -59,7 +60,7 @@ static size_t emit_all(ptx_module *m, char *copy, uint64_t *instructions) {
     size_t total = 0, length;
     description d;
     for (op = 0; op < ptxk_operation_count(); op++)
-        for (variant = 0; ptxk_operation_example(op, variant, &d, sizeof d, NULL); variant++) {
+        for (variant = 0; operation_example(op, variant, &d, sizeof d, NULL); variant++) {
             const char *text;
             ptx_module_reset(m);
             ptxk_operation_get(op)->emit(m, PTX__AT, &d);

@@ -311,7 +311,7 @@ static void wrong_kernels(void) {
     judge();
 }
 
-/* Vectors at an address that grows by less than they have from one thread to the next: not all of them load. */
+/* Vectors at an address that grows by less than their size from thread to thread: not all threads load. */
 static void stepping_kernels(void) {
     ptx_val v[4], x;
     start("vector_of_every_fourth", RIGHT, PTX_SM(80));

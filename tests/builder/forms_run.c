@@ -89,7 +89,7 @@ static void run_shot(void *module, const shot *s, unsigned n, device_ptr in, dev
         for (int k = 0; k < INPUTS; k++)
             values[i][k] = k < inputs ? pool(p->sig[2 + k], i * 4 + (int)(random64() & 3), inputs == 1) : 0;
     for (int i = 0; i < TRIED && p->eval == eval_integer && (p->op == I_DIV || p->op == I_REM); i++)
-        if (!(values[i][1] & mask_of(p->bits))) values[i][1] = 1; /* a quotient by 0 is undefined: a finding */
+        if (!(values[i][1] & mask_of(p->bits))) values[i][1] = 1; /* a quotient by 0 is a finding */
     memset(have, 0, sizeof have);
     if (!CHECK(cu.cuModuleGetFunction(&function, module, name) == 0)) return;
     CHECK(cu.cuMemcpyHtoD(in, values, sizeof values) == 0);

@@ -1,5 +1,5 @@
-/* random_programs.c - random programs (program.h): each ends in a located error of the builder, or in text that
- * the driver loads and whose results are those of an interpreter; ptxas assembles a sample.
+/* random_programs.c - random programs (program.h): each ends in a located error of the builder, or in text
+ * that the driver loads and whose results are those of an interpreter; ptxas assembles a sample.
  *
  *   test_random [long | COUNT]     2,000 programs, or 100,000, or so many; PTXGEN_SEED repeats a run
  *   test_random show FILE          the program of these bytes: its text and what becomes of it */

@@ -1,5 +1,5 @@
-/* What the verifier finds out about a whole kernel: divergence, endless loops, copies under way, pressure, and
-   the way back from a line of text. Each rule is tripped and nearly tripped.
+/* What the verifier finds out about a whole kernel: divergence, endless loops, copies under way, pressure;
+   and the way back from a line of text. Each rule is tripped and nearly tripped.
 
      make build/tests/builder/verifier */
 #define PTXGEN_IMPLEMENTATION

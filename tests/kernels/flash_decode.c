@@ -6,6 +6,7 @@
  * each run, and so are the rows of the caches past the end of a sequence. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../ptxgen_kernels.h"
+#include "../../examples/operation_examples.h"
 
 #include "../reference/flash_decode.h"
 #include "../kerneltest.h"
@@ -828,8 +829,8 @@ static void registry_finds_its_operations(void)
         const ptx_operation *o = ptxk_operation_get(i);
         unsigned char desc[256];
         CHECK(ptxk_operation_find(o->name) == o && o->desc_bytes <= sizeof desc);
-        CHECK(!ptxk_operation_example(i, 0, desc, o->desc_bytes - 1, &label));
-        for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++) {
+        CHECK(!operation_example(i, 0, desc, o->desc_bytes - 1, &label));
+        for (v = 0; operation_example(i, v, desc, sizeof desc, &label); v++) {
             ptx_module *m = ptx_module_new(NULL);
             CHECK(o->emit(m, PTX__AT, desc) == PTX_E_NONE);
             CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message);

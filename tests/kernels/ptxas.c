@@ -2,6 +2,7 @@
  * on the PATH. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../ptxgen_kernels.h"
+#include "../../examples/operation_examples.h"
 #include "../check.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ static int every_example_assembles_without_spills(void)
         m = ptx_module_new(&module_desc);
         for (i = 0; i < ptxk_operation_count(); i++) {
             unsigned char desc[256];
-            for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++)
+            for (v = 0; operation_example(i, v, desc, sizeof desc, &label); v++)
                 CHECK_MORE(ptxk_operation_get(i)->emit(m, PTX__AT, desc) == PTX_E_NONE, label);
         }
         text = ptx_text(m, NULL);

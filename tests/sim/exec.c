@@ -905,7 +905,8 @@ static void free_worker(sim_worker *w)
         sim_block *b = w->blocks[k];
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
-        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed); free(b->behind); free(b->uses);
+        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
+        free(b->printed); free(b->behind); free(b->uses);
         sim_calls_free(b);
         sim_cluster_free(b);
         sim_race_block_free(b);
