@@ -425,8 +425,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tens
 /* View of a dense tensor in another shape of the same number of elements. */
 PTXGEN_API ptxcu_code ptxcu_tensor_reshape(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t rank,
                                            const uint64_t *shape, ptxcu_tensor *view);
-/* Bytes of all elements without gaps; SIZE_MAX on overflow. Reads the struct only: the tensor may be freed.
-   */
+/* Bytes of all elements without gaps; SIZE_MAX on overflow. Reads the struct only. */
 PTXGEN_API size_t ptxcu_tensor_bytes(const ptxcu_tensor *tensor);
 /* Queue copies between dense host memory and a tensor, one for each contiguous part. Host memory must stay
    valid as for ptxcu_upload. bytes: exactly ptxcu_tensor_bytes. */
@@ -477,7 +476,7 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry);
 /* Address and size of a variable (ptx_variable_desc.exported, or .visible in PTX text), for copies, fills and
-   ptxcu_tensor_wrap. The program owns the memory. Errors: VARIABLE. */
+   ptxcu_tensor_wrap. The program owns the memory; ptxcu_free refuses it. Errors: VARIABLE. */
 PTXGEN_API ptxcu_code ptxcu_global(ptxcu *cu, ptxcu_program *program, const char *name, ptxcu_buffer *buffer);
 /* The program's CUmodule, an entry's CUfunction, for driver functions from ptxcu_symbol. Valid as long as the
    program. Errors: ENTRY. */
@@ -897,8 +896,7 @@ typedef struct ptxcu__block {
        result that pins the table also pins their blocks. */
     ptxcu_tensor *part;
     uint32_t parts;
-    /* For a workspace: the program for which the bytes at zero_address are zero. Its launches leave them
-       zero. */
+    /* For a workspace: the program that needs zeros at zero_address and leaves them zero. */
     const ptxcu_program *zero_for;
     uint64_t zero_address, zero_bytes;
 } ptxcu__block;
@@ -1364,6 +1362,7 @@ static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, i
         if (cu->driver.cuGetErrorString(result, &text) || !text) text = "?";
         ptxcu__append(cu, "\n  %s%s: cuInit(0): error %d, %s", name, origin, result, text);
     } else {
+        *devices = 0;
         result = cu->driver.cuDeviceGetCount(devices);
         if (result == 0 && *devices > 0) {
             cu->library = library;
@@ -1426,7 +1425,7 @@ static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
     int result = pushed ? cu->driver.cuCtxPopCurrent_v2(&popped) : 0;
     if (result) result = cu->driver.cuCtxPopCurrent_v2(&popped); /* retry once */
     if (result == 0 || code != PTXCU_E_NONE) return code;
-    return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() behind a call that was carried out");
+    return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() after a successful call");
 }
 
 /* Return an error if the handle cannot be used. The first statement of each public function. */
@@ -1609,7 +1608,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         PTXCU__TRY(ptxcu__set_cache_folder(cu, d.cache_folder));
     }
     ptxcu__clear_record(&cu->first_record, PTXCU_E_LIBRARY);
-    ptxcu__append(cu, "no CUDA driver that works; tried");
+    ptxcu__append(cu, "no working CUDA driver; tried");
     if (d.library && !*d.library) d.library = NULL; /* as for the variables, empty counts as unset */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
     if (d.library) {
@@ -1835,7 +1834,7 @@ PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
     if (count == 0) return PTXCU_E_NONE;
     if ((to.address + to_offset) % 4)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
-                           "ptxcu_fill32: the place is not aligned to 4 bytes (offset %llu)",
+                           "ptxcu_fill32: the address is not aligned to 4 bytes (offset %llu)",
                            (unsigned long long)to_offset);
     PTXCU__CALL_DRIVER(cu, cuMemsetD32Async(to.address + to_offset, value, count, stream),
                        (cu, result_, "cuMemsetD32Async(%llu words)", (unsigned long long)count));
@@ -1969,17 +1968,16 @@ static ptxcu_code ptxcu__fail_freed_part(ptxcu *cu, const char *function, const 
 static ptxcu_code ptxcu__check_tensor(ptxcu *cu, const char *function, const char *name,
                                       const ptxcu_tensor *t, ptxcu__block *block) {
     uint64_t span, size;
-    int there;
+    int exists;
     if (!t) return ptxcu__fail_null(cu, function, name);
-    if (!t->owner)
-        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is no tensor: it is zero", function, name);
+    if (!t->owner) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is a zero tensor", function, name);
     if (t->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: %s is a tensor of another handle", function, name);
     ptxcu__lock(&cu->table_mutex);
-    there = t->block < cu->block_count && cu->blocks[t->block].serial == t->serial && t->serial;
-    if (there) *block = cu->blocks[t->block];
+    exists = t->block < cu->block_count && cu->blocks[t->block].serial == t->serial && t->serial;
+    if (exists) *block = cu->blocks[t->block];
     ptxcu__unlock(&cu->table_mutex);
-    if (!there) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", function, name);
+    if (!exists) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", function, name);
     /* The caller can write the public fields, so check them too. */
     size = t->type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)t->type) : 0;
     if (t->rank < 1 || t->rank > PTXCU_RANK_MAX || !size
@@ -2081,7 +2079,7 @@ static ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type ty
         return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: memory at 0x%llx of %llu bytes passes 2^64", name,
                            (unsigned long long)memory.address, (unsigned long long)memory.bytes);
     if (span && !ptxcu__has_distinct_elements(rank, t.shape, t.stride))
-        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: elements of shape %s with strides %s share places", name,
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: elements of shape %s with strides %s overlap", name,
                            ptxcu__format_shape(rank, t.shape).s, ptxcu__format_shape(rank, t.stride).s);
     if (bytes) code = ptxcu__check_memory_owner(cu, name, memory.address);
     if (code == PTXCU_E_NONE && bytes)
@@ -2133,7 +2131,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     ptxcu__block b;
     ptxcu_code code = PTXCU_E_NONE;
     uint32_t pins;
-    int there;
+    int exists;
     PTXCU__REQUIRE_READY(cu);
     if (!tensor || !tensor->owner) return PTXCU_E_NONE;
     PTXCU__TRY(ptxcu__check_tensor(cu, name, "tensor", tensor, &b));
@@ -2141,11 +2139,11 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a view cannot be freed; free the tensor it is of",
                            name);
     ptxcu__lock(&cu->table_mutex);
-    there = cu->blocks[tensor->block].serial == tensor->serial; /* another thread may have freed it */
-    if (there) cu->blocks[tensor->block].serial = 0;
+    exists = cu->blocks[tensor->block].serial == tensor->serial; /* another thread may have freed it */
+    if (exists) cu->blocks[tensor->block].serial = 0;
     pins = cu->blocks[tensor->block].pins;
     ptxcu__unlock(&cu->table_mutex);
-    if (!there) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: tensor was freed", name);
+    if (!exists) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: tensor was freed", name);
     if (!pins) {
         code = ptxcu__free_block(cu, tensor->block);
         if (code != PTXCU_E_NONE) { /* undo: the tensor stays valid */
@@ -2249,7 +2247,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_reshape(ptxcu *cu, const ptxcu_tensor *tensor
     memset(t.stride, 0, sizeof t.stride);
     PTXCU__TRY(ptxcu__check_shape(cu, name, t.type, rank, shape, t.stride, &bytes));
     if (bytes != ptxcu_tensor_bytes(tensor))
-        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: shape %s has not as many elements as %s", name,
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: shape %s does not have as many elements as %s", name,
                            ptxcu__format_shape(rank, shape).s, ptxcu__format_shape(t.rank, t.shape).s);
     memset(t.shape, 0, sizeof t.shape);
     memcpy(t.shape, shape, rank * sizeof *shape);
@@ -2277,8 +2275,7 @@ static ptxcu_code ptxcu__check_stream(ptxcu *cu, const char *function, ptxcu_str
     int result = stream ? cu->driver.cuStreamGetCtx(stream, &context) : 0;
     if (!stream || (result == 0 && context == cu->context)) return PTXCU_E_NONE;
     if (result == 0 || result == 400) /* CUDA_ERROR_INVALID_HANDLE */
-        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the stream is none of this handle's context",
-                           function);
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the stream belongs to another context", function);
     return result == 801 ? PTXCU_E_NONE /* CUDA_ERROR_NOT_SUPPORTED: a stream of a green context */
                          : ptxcu__fail_driver(cu, result, "cuStreamGetCtx()");
 }
@@ -2286,7 +2283,7 @@ static ptxcu_code ptxcu__check_stream(ptxcu *cu, const char *function, ptxcu_str
 /* Copy between dense host memory and a tensor, one contiguous part at a time. */
 static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxcu_tensor *t, char *host,
                                      int up, ptxcu_stream stream) {
-    uint64_t shape[PTXCU_RANK_MAX], stride[PTXCU_RANK_MAX], at[PTXCU_RANK_MAX], address = t->address;
+    uint64_t shape[PTXCU_RANK_MAX], stride[PTXCU_RANK_MAX], indices[PTXCU_RANK_MAX], address = t->address;
     uint64_t size = ptx_type_bytes((ptx_type)t->type), part;
     uint32_t rank = 0, i;
     int result;
@@ -2299,7 +2296,7 @@ static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxc
             rank++;
         }
         stride[rank - 1] = t->stride[i];
-        at[rank - 1] = 0;
+        indices[rank - 1] = 0;
     }
     part = size;
     if (rank && stride[rank - 1] == 1) part = size * shape[--rank];
@@ -2313,9 +2310,9 @@ static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxc
         host += part;
         for (i = rank; i-- > 0;) {
             address += stride[i] * size;
-            if (++at[i] < shape[i]) break;
+            if (++indices[i] < shape[i]) break;
             address -= stride[i] * size * shape[i];
-            at[i] = 0;
+            indices[i] = 0;
         }
         if (i == UINT32_MAX) return PTXCU_E_NONE;
     }
@@ -2405,19 +2402,19 @@ PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
 }
 
 static ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
-    void *noted = NULL;
-    int result, gone;
-    result = cu->driver.cuStreamEndCapture(stream, &noted);
+    void *captured = NULL;
+    int result, destroy_result;
+    result = cu->driver.cuStreamEndCapture(stream, &captured);
     if (result) return ptxcu__fail_driver(cu, result, "cuStreamEndCapture()");
-    result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
-    gone = cu->driver.cuGraphDestroy(noted);
-    if (gone) cu->driver.cuGraphDestroy(noted); /* retry once */
+    result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, captured, 0) : 0;
+    destroy_result = cu->driver.cuGraphDestroy(captured);
+    if (destroy_result) cu->driver.cuGraphDestroy(captured); /* retry once */
     if (!graph) return ptxcu__fail_null(cu, "ptxcu_graph_end", "graph");
-    if (gone && !result) cu->driver.cuGraphExecDestroy(*graph);
-    if (!gone && !result) return PTXCU_E_NONE;
+    if (destroy_result && !result) cu->driver.cuGraphExecDestroy(*graph);
+    if (!destroy_result && !result) return PTXCU_E_NONE;
     *graph = NULL;
     if (result) return ptxcu__fail_driver(cu, result, "cuGraphInstantiateWithFlags()");
-    return ptxcu__fail_driver(cu, gone, "cuGraphDestroy()");
+    return ptxcu__fail_driver(cu, destroy_result, "cuGraphDestroy()");
 }
 
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
@@ -2619,22 +2616,22 @@ static void ptxcu__write_cache_file(ptxcu *cu, ptxcu__cache_header *k, const cha
     char temporary[600], name[600];
     ptxcu__file f;
     uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
-    int good = 0;
+    int ok = 0;
     if (!bytes || bytes > PTXCU__CACHE_FILE_MAX - sizeof *k - k->text_bytes) return;
     if (!cu->cleaned) ptxcu__remove_stale_files(cu);
     cu->cleaned = 1;
     k->image_bytes = bytes;
     k->check = ptxcu__compute_checksum(k, image, bytes);
-    for (i = 0; i < 4 && !good; i++) {
+    for (i = 0; i < 4 && !ok; i++) {
         snprintf(temporary, sizeof temporary, "%s/" PTXCU__TEMPORARY "%016llx.tmp", cu->cache_folder,
                  (unsigned long long)ptxcu__get_random());
-        good = ptxcu__file_create(temporary, &f);
+        ok = ptxcu__file_create(temporary, &f);
     }
-    if (!good) return;
-    good = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
-           && ptxcu__file_write(&f, image, bytes);
-    if (!ptxcu__file_close(&f)) good = 0;
-    for (i = 0; i < ways && good; i++) { /* if the rename fails, as onto a directory, try the next oldest */
+    if (!ok) return;
+    ok = ptxcu__file_write(&f, k, sizeof *k) && ptxcu__file_write(&f, ptx, (size_t)k->text_bytes)
+         && ptxcu__file_write(&f, image, bytes);
+    if (!ptxcu__file_close(&f)) ok = 0;
+    for (i = 0; i < ways && ok; i++) { /* if the rename fails, as onto a directory, try the next oldest */
         for (oldest = way = 0; way < ways; way++)
             if (age[way] < age[oldest]) oldest = way;
         ptxcu__format_cache_path(cu, hash, oldest, name, sizeof name);
@@ -2860,13 +2857,13 @@ PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program 
 }
 
 static ptxcu_code ptxcu__unload_program(ptxcu *cu, ptxcu_program *program) {
-    ptxcu_program **at;
+    ptxcu_program **previous;
     int result;
-    for (at = &cu->programs; *at; at = &(*at)->next)
-        if (*at == program) {
+    for (previous = &cu->programs; *previous; previous = &(*previous)->next)
+        if (*previous == program) {
             result = cu->driver.cuModuleUnload(program->module_);
             if (result) return ptxcu__fail_driver(cu, result, "cuModuleUnload()");
-            *at = program->next;
+            *previous = program->next;
             ptxcu__free_program(cu, program);
             return PTXCU_E_NONE;
         }
@@ -3133,7 +3130,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
 }
 
 static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
-    ptxcu_code code, worst = PTXCU_E_NONE;
+    ptxcu_code code, last_error = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
     ptxcu__lock(&cu->build_mutex);
@@ -3148,12 +3145,12 @@ static ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
         if (!slots[i].program) continue;
         slots[i].program->cached = 0; /* if unloading fails, it stays until ptxcu_close */
         code = ptxcu__unload_program(cu, slots[i].program);
-        if (code != PTXCU_E_NONE) worst = code;
+        if (code != PTXCU_E_NONE) last_error = code;
         ptxcu__free_host(cu, slots[i].desc, slots[i].desc_bytes);
     }
     ptxcu__free_host(cu, slots, capacity * sizeof *slots);
     ptxcu__unlock(&cu->build_mutex);
-    return worst;
+    return last_error;
 }
 
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
@@ -3425,8 +3422,8 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* Check that a call can be launched now. pin 1: pin its blocks until ptxcu__unpin_blocks. */
 static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, j, gone = UINT32_MAX, part = UINT32_MAX, parts = 0;
-    int cleared, hold;
+    uint32_t i, j, freed_tensor = UINT32_MAX, freed_part = UINT32_MAX, parts = 0;
+    int cleared, pin_now;
     if (!call) return ptxcu__fail_null(cu, function, "call");
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
@@ -3438,16 +3435,16 @@ static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu
     for (i = call->tensors; i-- > 0;) {
         uint32_t b = call->tensor[i].block, freed;
         if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) {
-            gone = i;
-            part = UINT32_MAX;
+            freed_tensor = i;
+            freed_part = UINT32_MAX;
         } else if ((freed = ptxcu__find_freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
-            gone = i;
-            part = freed;
+            freed_tensor = i;
+            freed_part = freed;
             parts = cu->blocks[b].parts;
         }
     }
-    hold = pin && !cleared && gone == UINT32_MAX && call->workspace >= call->plan.workspace_bytes;
-    for (i = 0; hold && i < call->tensors; i++) {
+    pin_now = pin && !cleared && freed_tensor == UINT32_MAX && call->workspace >= call->plan.workspace_bytes;
+    for (i = 0; pin_now && i < call->tensors; i++) {
         ptxcu__block *b = &cu->blocks[call->tensor[i].block];
         b->pins++;
         for (j = 0; j < b->parts; j++) cu->blocks[b->part[j].block].pins++;
@@ -3456,10 +3453,11 @@ static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu
     if (cleared)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
                            call->name);
-    if (part != UINT32_MAX)
-        return ptxcu__fail_freed_part(cu, call->name, call->tensor[gone].name, part, parts);
-    if (gone != UINT32_MAX)
-        return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name, call->tensor[gone].name);
+    if (freed_part != UINT32_MAX)
+        return ptxcu__fail_freed_part(cu, call->name, call->tensor[freed_tensor].name, freed_part, parts);
+    if (freed_tensor != UINT32_MAX)
+        return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name,
+                           call->tensor[freed_tensor].name);
     if (call->workspace < call->plan.workspace_bytes)
         return ptxcu__fail(cu, PTXCU_E_WORKSPACE, "%s: workspace has %llu bytes, must have %llu", call->name,
                            (unsigned long long)call->workspace,
@@ -3521,7 +3519,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
             && i == PTXCU_CALL_TENSORS) { /* no room for it: it must be one of `tensors` */
             for (i = 0; i < count && call->tensor[i].serial != t->serial;) i++;
             if (i < count) break;
-            code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: workspace is none of the %d tensors", name,
+            code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: workspace is not among the %d tensors", name,
                                PTXCU_CALL_TENSORS);
         }
         if (code != PTXCU_E_NONE) {
@@ -3896,47 +3894,49 @@ static ptxcu__text ptxcu__format_types(uint64_t types) {
 static void ptxcu__require(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t, uint32_t flags,
                            uint64_t types, uint32_t align, const char *dims, uint32_t rank, uint64_t d0,
                            uint64_t d1, uint64_t d2, uint64_t d3) {
-    uint64_t want[4];
-    ptxcu__text given;
+    uint64_t sizes[4];
+    ptxcu__text shape;
     ptxcu__block b;
     uint32_t i, n = c->call ? c->call->tensors : 0;
-    int fits = 1;
+    int has_shape = 1;
     if (c->code != PTXCU_E_NONE || ((flags & PTXCU__OPTIONAL) && !t->owner)) return;
     c->code = ptxcu__check_tensor(c->cu, c->name, name, t, &b);
     if (c->code != PTXCU_E_NONE) return;
-    want[0] = d0;
-    want[1] = d1;
-    want[2] = d2;
-    want[3] = d3;
-    given = ptxcu__format_shape(t->rank, t->shape);
+    sizes[0] = d0;
+    sizes[1] = d1;
+    sizes[2] = d2;
+    sizes[3] = d3;
+    shape = ptxcu__format_shape(t->rank, t->shape);
     if (types && !(t->type < 64 && types >> t->type & 1)) {
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s is of type %s, must be %s", c->name, name,
                               ptx_type_name((ptx_type)t->type), ptxcu__format_types(types).s);
         return;
     }
-    if (rank && t->rank != rank) fits = 0;
-    for (i = 0; rank && fits && i < rank; i++) fits = want[i] == PTXCU__ANY || want[i] == t->shape[i];
-    if (!fits) {
-        for (i = 0; i < rank && want[i] != PTXCU__ANY;) i++;
+    if (rank && t->rank != rank) has_shape = 0;
+    for (i = 0; rank && has_shape && i < rank; i++)
+        has_shape = sizes[i] == PTXCU__ANY || sizes[i] == t->shape[i];
+    if (!has_shape) {
+        for (i = 0; i < rank && sizes[i] != PTXCU__ANY;) i++;
         c->code =
-            ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s, must be [%s]%s%s", c->name, name, given.s,
-                        dims, i == rank ? ": " : "", i == rank ? ptxcu__format_shape(rank, want).s : "");
+            ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s, must be [%s]%s%s", c->name, name, shape.s,
+                        dims, i == rank ? ": " : "", i == rank ? ptxcu__format_shape(rank, sizes).s : "");
         for (i = 0; i < rank && t->rank == rank; i++)
-            if (want[i] != PTXCU__ANY && want[i] != t->shape[i])
-                ptxcu__append(c->cu, "; dimension %u must be %llu", (unsigned)i, (unsigned long long)want[i]);
+            if (sizes[i] != PTXCU__ANY && sizes[i] != t->shape[i])
+                ptxcu__append(c->cu, "; dimension %u must be %llu", (unsigned)i,
+                              (unsigned long long)sizes[i]);
         return;
     }
     for (i = 0; rank && i < t->rank; i++)
         if (t->shape[i] > UINT32_MAX) {
             c->code =
                 ptxcu__fail(c->cu, PTXCU_E_OVERFLOW, "%s: %s has shape %s, dimensions must be below 2^32",
-                            c->name, name, given.s);
+                            c->name, name, shape.s);
             return;
         }
     if (((flags & PTXCU__DENSE) && !ptxcu__is_dense(t))
         || ((flags & PTXCU__ROWS) && t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)) {
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s and strides %s, must be %s", c->name,
-                              name, given.s, ptxcu__format_shape(t->rank, t->stride).s,
+                              name, shape.s, ptxcu__format_shape(t->rank, t->stride).s,
                               flags & PTXCU__DENSE ? "dense" : "dense in its last dimension");
         return;
     }
@@ -4368,7 +4368,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxk_flash_decode_desc kernel;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
-    uint32_t given, written;
+    uint32_t appends, written;
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "flash_decode", desc, call));
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
@@ -4378,20 +4378,20 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     out = ptxcu__add_query_dim(&desc->out);
     k = ptxcu__add_query_dim(&desc->k);
     v = ptxcu__add_query_dim(&desc->v);
-    given = desc->k.owner || desc->v.owner; /* then both are required */
+    appends = desc->k.owner || desc->v.owner; /* then both are required */
     ptxcu__require(&c, "q", &q, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, dims, 4, PTXCU__ANY, PTXCU__ANY,
                    PTXCU__ANY, PTXCU__ANY);
-    written = given ? PTXCU__WRITTEN : 0;
+    written = appends ? PTXCU__WRITTEN : 0;
     ptxcu__require_cache(&c, desc->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
     ptxcu__require(&c, "lengths", &desc->lengths, PTXCU__DENSE | (desc->length ? PTXCU__OPTIONAL : 0),
                    PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE && desc->length && desc->lengths.owner)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
-                             "flash_decode: lengths is there and length is %u; give one of them",
+                             "flash_decode: lengths is set and length is %u; give one of them",
                              (unsigned)desc->length);
     ptxcu__require(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4,
                    q.shape[0], q.shape[1], q.shape[2], q.shape[3]);
-    if (given && c.code == PTXCU_E_NONE) {
+    if (appends && c.code == PTXCU_E_NONE) {
         ptxcu__require(&c, "k", &k, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
                        desc->cache->k.shape[1], q.shape[3]);
@@ -4423,7 +4423,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.window = desc->window;
         kernel.soft_cap = desc->soft_cap;
         kernel.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
-        kernel.append_type = given ? k.type : 0;
+        kernel.append_type = appends ? k.type : 0;
         kernel.flags = (desc->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0)
                        | (page_rows ? (uint32_t)PTXK_FLASH_PAGE_ROWS : 0);
         shape.batch = (uint32_t)q.shape[0];
@@ -4649,7 +4649,7 @@ static void ptxcu__reject_stray_fields(ptxcu__operation_check *c, const ptxcu_ge
                         : m->format     ? "format"
                                         : NULL;
     if (c->code == PTXCU_E_NONE && stray)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "gemv: more[%u].%s is there, and must not be %s",
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "gemv: more[%u].%s is set, and must not be %s",
                               (unsigned)(i - 1), stray, i < matrices ? "with swiglu" : "without weights");
 }
 
@@ -4668,7 +4668,7 @@ static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxc
         ptxcu__require(c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0], 0,
                        0, 0);
     if (c->code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is there, and bias is not", names[i][1]);
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is set, and bias is not", names[i][1]);
     if (!i || !desc->swiglu)
         ptxcu__require(c, names[i][2], y, PTXCU__DENSE | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
                        i ? PTXCU__TYPE(desc->y.type) : PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16), 16,

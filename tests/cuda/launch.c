@@ -1176,7 +1176,7 @@ static void test_handles(ptxcu *cu, ptxcu *other) {
     ptx_module_free(m);
 }
 
-/* Findings of the CPU driver name the lines of the caller; the module's own text stays as it was asked for. */
+/* Findings of the CPU driver name the lines of the caller; the module's own text stays as requested. */
 static void test_findings(ptxcu *cu) {
     size_t (*report)(char *, size_t) = NULL;
     void (*clear)(void) = NULL;

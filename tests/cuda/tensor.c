@@ -122,7 +122,7 @@ static void test_create(ptxcu *cu) {
     EXPECT(cu, ptxcu_tensor_read(cu, bytes, NULL, 96, NULL), PTXCU_E_ARGUMENT, "from is NULL");
     copy = zero_tensor();
     EXPECT(cu, ptxcu_tensor_read(cu, bytes, &copy, 0, NULL), PTXCU_E_ARGUMENT,
-           "from is no tensor: it is zero");
+           "from is a zero tensor");
     /* fields that somebody has changed do not reach beyond the memory */
     copy = t;
     copy.shape[0] = 3;
@@ -205,7 +205,7 @@ static void test_views(ptxcu *cu) {
     EXPECT(cu, ptxcu_tensor_reshape(cu, &w, 2, shape, &v), PTXCU_E_SHAPE, "is not dense");
     shape[1] = 31;
     EXPECT(cu, ptxcu_tensor_reshape(cu, &t, 2, shape, &v), PTXCU_E_SHAPE,
-           "[12, 31] has not as many elements");
+           "[12, 31] does not have as many elements");
     shape[0] = UINT64_MAX;
     EXPECT(cu, ptxcu_tensor_reshape(cu, &t, 2, shape, &v), PTXCU_E_OVERFLOW, "passes 64 bits");
     EXPECT(cu, ptxcu_tensor_narrow(cu, &t, 4, 0, 1, &v), PTXCU_E_ARGUMENT, "dimension 4");
@@ -277,9 +277,9 @@ static void test_wrap(ptxcu *cu) {
     EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE,
            "needs 100 bytes, memory has 96");
     stride[0] = 3;
-    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "share places");
+    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "overlap");
     stride[0] = 0;
-    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "share places");
+    EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_SHAPE, "overlap");
     stride[0] = UINT64_MAX / 2;
     EXPECT(cu, ptxcu_tensor_wrap(cu, b, PTX_U32, 2, shape, stride, &t), PTXCU_E_OVERFLOW, "passes 64 bits");
     stride[0] = 1ull << 61;
@@ -610,7 +610,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_flash_decode_prepare(cu, x, &call), code, text);                       \
     CHECK(call.owner == NULL)
-    BAD(x->q, x->q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_decode: q is no tensor");
+    BAD(x->q, x->q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_decode: q is a zero tensor");
     BAD(x->q, x->q = freed, PTXCU_E_FREED, "flash_decode: q was freed");
     BAD(x->q, x->q.type = PTX_U32, PTXCU_E_SHAPE, "flash_decode: q is of type u32, must be f16, bf16 or f32");
     BAD(x->q, ptxcu_tensor_select(cu, &x->q, 0, 0, &x->q), PTXCU_E_SHAPE,
@@ -621,7 +621,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
         "cache->k has shape [3, 2, 700, 32], must be [batch, kv_heads, max_seq, head_dim]; dimension 0 must "
         "be 2");
     BAD(x->q, (x->q.address += 4, x->q.shape[0]--), PTXCU_E_SHAPE, "must be aligned to 16 bytes");
-    BAD(x->out, x->out = zero_tensor(), PTXCU_E_ARGUMENT, "flash_decode: out is no tensor");
+    BAD(x->out, x->out = zero_tensor(), PTXCU_E_ARGUMENT, "flash_decode: out is a zero tensor");
     BAD(x->out, x->out = wide, PTXCU_E_SHAPE,
         "flash_decode: out has shape [3, 1, 6, 36], must be [batch, (queries,) heads, head_dim]: [3, 1, 4, "
         "32]");
@@ -638,7 +638,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     x->soft_cap = -1;
     BAD(x->out, (void)0, PTXCU_E_SHAPE, "flash_decode: soft_cap is");
     x->soft_cap = 0;
-    BAD(x->lengths, x->lengths = zero_tensor(), PTXCU_E_ARGUMENT, "lengths is no tensor");
+    BAD(x->lengths, x->lengths = zero_tensor(), PTXCU_E_ARGUMENT, "lengths is a zero tensor");
     BAD(x->lengths, ptxcu_tensor_narrow(cu, &x->lengths, 0, 0, 2, &x->lengths), PTXCU_E_SHAPE,
         "lengths has shape [2], must be [batch]: [3]");
     BAD(x->lengths, x->lengths.type = PTX_F32, PTXCU_E_SHAPE, "lengths is of type f32, must be u32");
@@ -648,12 +648,12 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     BAD(x->workspace, x->workspace.address += 16, PTXCU_E_SHAPE, "fields were changed");
     BAD(x->workspace, (x->workspace.address += 16, x->workspace.shape[0] -= 16), PTXCU_E_SHAPE,
         "must be aligned to 256 bytes");
-    BAD(a.cache.k, a.cache.k = zero_tensor(), PTXCU_E_ARGUMENT, "cache->k is no tensor");
+    BAD(a.cache.k, a.cache.k = zero_tensor(), PTXCU_E_ARGUMENT, "cache->k is a zero tensor");
     BAD(a.cache.v, a.cache.v.type = PTX_F16, PTXCU_E_SHAPE, "cache->v is of type f16, must be f32");
     BAD(a.cache.v, ptxcu_tensor_narrow(cu, &a.cache.v, 2, 0, 8, &a.cache.v), PTXCU_E_SHAPE,
         "cache->v has shape [3, 2, 8, 32]");
     BAD(a.cache.addresses, a.cache.addresses = zero_tensor(), PTXCU_E_ARGUMENT,
-        "cache->addresses is no tensor");
+        "cache->addresses is a zero tensor");
     BAD(x->out, (x->cache = NULL), PTXCU_E_ARGUMENT, "flash_decode: cache is NULL");
     x->cache = &a.cache;
     x->scale = NAN;
@@ -1028,7 +1028,7 @@ static void test_decode_apart(ptxcu *cu) {
            "v[0] overlaps k[0]");
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_kv_cache_wrap_each(cu, part[0], part[1], BATCH, &cache), code, text)
-    BAD(part[0][2], part[0][2] = zero_tensor(), PTXCU_E_ARGUMENT, "k[2] is no tensor");
+    BAD(part[0][2], part[0][2] = zero_tensor(), PTXCU_E_ARGUMENT, "k[2] is a zero tensor");
     BAD(part[0][1], part[0][1] = part[0][0], PTXCU_E_SHAPE, "k[1] overlaps k[0]");
     BAD(part[1][1], part[1][1].type = PTX_U32, PTXCU_E_SHAPE, "v[1] is of type u32, must be f32");
     BAD(part[1][0], ptxcu_tensor_narrow(cu, &part[1][0], 1, 0, 9, &part[1][0]), PTXCU_E_SHAPE,
@@ -1044,7 +1044,7 @@ static void test_decode_apart(ptxcu *cu) {
     a.desc.cache = &a.cache;
     t = a.desc.lengths;
     a.desc.length = 7;
-    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is there and length is 7");
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is set and length is 7");
     a.desc.lengths = zero_tensor();
     for (i = 0; i < 3; i++) {
         a.desc.length = i == 0 ? 1 : i == 1 ? ROWS : 77;
@@ -1063,7 +1063,7 @@ static void test_decode_apart(ptxcu *cu) {
     EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT,
            "length is 701, must be at most max_seq, 700");
     a.desc.length = 0;
-    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is no tensor");
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is a zero tensor");
     a.desc.unused = 1;
     EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "unused is 1, must be 0");
     a.desc.lengths = t;
@@ -1161,15 +1161,15 @@ static void test_prefill(ptxcu *cu) {
     }
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_flash_prefill(cu, &x, NULL), code, text)
-    BAD(x.q, x.q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_prefill: q is no tensor");
+    BAD(x.q, x.q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_prefill: q is a zero tensor");
     BAD(x.q, x.q = mem[0], PTXCU_E_SHAPE, "q has shape [2, 4, 37, 32], must be [rows, heads, head_dim]");
     BAD(x.q, x.q.type = PTX_U32, PTXCU_E_SHAPE, "q is of type u32, must be f16, bf16 or f32");
     BAD(x.k, x.k.type = PTX_F16, PTXCU_E_SHAPE, "k is of type f16, must be f32");
     BAD(x.v, ptxcu_tensor_narrow(cu, &x.v, 0, 0, 70, &x.v), PTXCU_E_SHAPE, "v has shape [70, 2, 32]");
     BAD(x.q, ptxcu_tensor_transpose(cu, &x.q, 1, 2, &x.q), PTXCU_E_SHAPE, "dense in its last dimension");
     BAD(x.out, ptxcu_tensor_narrow(cu, &x.out, 0, 0, 70, &x.out), PTXCU_E_SHAPE, "out has shape [70, 4, 32]");
-    BAD(x.out, x.out = zero_tensor(), PTXCU_E_ARGUMENT, "out is no tensor");
-    BAD(x.cu_kv, x.cu_kv = zero_tensor(), PTXCU_E_ARGUMENT, "cu_kv is no tensor");
+    BAD(x.out, x.out = zero_tensor(), PTXCU_E_ARGUMENT, "out is a zero tensor");
+    BAD(x.cu_kv, x.cu_kv = zero_tensor(), PTXCU_E_ARGUMENT, "cu_kv is a zero tensor");
     BAD(x.cu_q, ptxcu_tensor_narrow(cu, &cu_lens, 0, 0, 2, &x.cu_q), PTXCU_E_SHAPE, "cu_kv has shape [3]");
     BAD(x.lse, x.lse = lse_t[0], PTXCU_E_SHAPE, "lse has shape [2, 4, 37], must be [heads, rows]: [4, 74]");
     BAD(x.out, x.out.address = x.k.address - 256, PTXCU_E_SHAPE, "");
@@ -1256,7 +1256,7 @@ static void test_scatter(ptxcu *cu) {
             uint64_t before = calls ? launched() : 0;
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_kv_scatter_prepare(cu, &x, &call), code, text)
-            BAD(x.k, x.k = x.v = zero_tensor(), PTXCU_E_ARGUMENT, "kv_scatter: k is no tensor");
+            BAD(x.k, x.k = x.v = zero_tensor(), PTXCU_E_ARGUMENT, "kv_scatter: k is a zero tensor");
             x.v = v_tensor;
             BAD(x.v, ptxcu_tensor_narrow(cu, &x.v, 0, 0, 2, &x.v), PTXCU_E_SHAPE,
                 "kv_scatter: v has shape [2, 2, 24], must be [tokens, kv_heads, head_dim]: [3, 2, 24]");
@@ -1461,7 +1461,7 @@ static void test_gemv(ptxcu *cu) {
     before = calls ? launched() : 0;
     v_tensor = make(cu, PTX_F16, 2, C, N, 0, 0);
 #define BAD(tensor, change, code, text) SPOILED(cu, tensor, change, ptxcu_gemv(cu, &d, NULL), code, text)
-    BAD(d.weights, d.weights = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: weights is no tensor");
+    BAD(d.weights, d.weights = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: weights is a zero tensor");
     BAD(d.weights, ptxcu_tensor_narrow(cu, &d.weights, 1, 0, 144, &d.weights), PTXCU_E_SHAPE,
         "gemv: weights has shape [37, 144], must be [n, bytes of a row]; dimension 1 must be 288");
     BAD(d.weights, d.weights.type = PTX_F16, PTXCU_E_SHAPE, "gemv: weights");
@@ -1470,7 +1470,7 @@ static void test_gemv(ptxcu *cu) {
     BAD(d.x, d.x.shape[1] = 300, PTXCU_E_SHAPE, "");
     BAD(d.x, d.x = d.gamma, PTXCU_E_SHAPE, "x has shape [512], must be [columns, k]");
     BAD(d.gamma, ptxcu_tensor_narrow(cu, &d.gamma, 0, 0, 256, &d.gamma), PTXCU_E_SHAPE, "must be [k]: [512]");
-    BAD(d.y, d.y = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: y is no tensor");
+    BAD(d.y, d.y = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: y is a zero tensor");
     BAD(d.y, d.y = v_tensor, PTXCU_E_SHAPE, "gemv: residual is of type f32, must be f16");
     BAD(d.y, ptxcu_tensor_narrow(cu, &d.y, 0, 0, 1, &d.y), PTXCU_E_SHAPE, "y has shape [1, 37]");
     BAD(d.residual, (d.residual.address += 16, d.residual.shape[1] -= 4), PTXCU_E_SHAPE, "");
@@ -1677,16 +1677,17 @@ static void test_contexts(ptxcu *cu, const char *library) {
 
     EXPECT(cu, ptxcu_call_run(cu, &b.call, here), PTXCU_E_WRONG_HANDLE, "was prepared by another handle");
     EXPECT(cu, ptxcu_call_run(cu, &a.call, there), PTXCU_E_WRONG_HANDLE,
-           "the stream is none of this handle's context");
-    EXPECT(cu, ptxcu_call_finish(cu, &a.call, there), PTXCU_E_WRONG_HANDLE, "none of this handle's context");
+           "the stream belongs to another context");
+    EXPECT(cu, ptxcu_call_finish(cu, &a.call, there), PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(cu, ptxcu_call_start(cu, &a.call, there, r), PTXCU_E_WRONG_HANDLE,
-           "none of this handle's context");
-    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, there), PTXCU_E_WRONG_HANDLE, "none of this handle's context");
+           "belongs to another context");
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, there), PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(cu, ptxcu_run(cu, a.call.program, &a.call.plan, a.call.args, a.call.plan.args_bytes, there),
-           PTXCU_E_WRONG_HANDLE, "none of this handle's context");
+           PTXCU_E_WRONG_HANDLE, "belongs to another context");
     EXPECT(cu, ptxcu_tensor_upload(cu, &a.desc.lengths, host, 12, there), PTXCU_E_WRONG_HANDLE,
-           "none of this");
-    EXPECT(cu, ptxcu_tensor_read(cu, host, &a.desc.lengths, 12, there), PTXCU_E_WRONG_HANDLE, "none of this");
+           "belongs to another context");
+    EXPECT(cu, ptxcu_tensor_read(cu, host, &a.desc.lengths, 12, there), PTXCU_E_WRONG_HANDLE,
+           "belongs to another context");
     EXPECT(other, ptxcu_call_start(other, &b.call, there, r), PTXCU_E_WRONG_HANDLE,
            "the result is of another handle");
     EXPECT(other, ptxcu_result_free(other, r), PTXCU_E_WRONG_HANDLE, "the result is of another handle");
@@ -1781,7 +1782,7 @@ static void test_own_operation(ptxcu *cu) {
     EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL, NULL), PTXCU_E_ARGUMENT,
            "call is");
     EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &w, &call), PTXCU_E_ARGUMENT,
-           "workspace is none of the 16 tensors");
+           "workspace is not among the 16 tensors");
     list[7] = &w;
     WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &w, &call));
     WORKS(cu, ptxcu_call_finish(cu, &call, NULL));

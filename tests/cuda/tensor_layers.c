@@ -137,16 +137,16 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77");
     BAD(gemv, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
     BAD(gemv, format, d.more[0].format = 0, PTXCU_E_ARGUMENT, "format of more[0].weights is 0");
-    BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is no tensor");
-    BAD(gemv, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is there, and bias is not");
-    BAD(gemv, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is no tensor");
+    BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
+    BAD(gemv, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is set, and bias is not");
+    BAD(gemv, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is a zero tensor");
     BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [2, 40], must be [columns, n]");
     BAD(gemv, y, d.y = d.more[0].y = spare, PTXCU_E_SHAPE, "");
-    BAD(gemv, second, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
+    BAD(gemv, second, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is a zero tensor");
     BAD(gemv, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMV_RESIDUAL) goes with one");
-    BAD(gemv, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is there, and must not be");
+    BAD(gemv, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is set, and must not be");
     BAD(gemv, third, d.more[1].weights.owner = d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT,
-        "more[1].bias is there, and must not be without weights");
+        "more[1].bias is set, and must not be without weights");
     WORKS(cu, ptxcu_tensor_free(cu, &spare));
     WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
     for (i = 0; i < 3; i++) {
@@ -182,9 +182,9 @@ static void test_gemv_swiglu(ptxcu *cu) {
     WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
     WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
     three_forms(cu, "SwiGLU", &call, out, 1, NULL, NULL);
-    BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is there, and must not be with swiglu");
-    BAD(gemv, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is there");
-    BAD(gemv, up, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
+    BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with swiglu");
+    BAD(gemv, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is set");
+    BAD(gemv, up, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is a zero tensor");
     BAD(gemv, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].n is 32, must be n, 33");
     BAD(gemv, up, (d.more[0].weights.shape[0]--, d.workspace.owner = NULL, d.workspace.address = 0),
         PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
@@ -230,7 +230,7 @@ static void test_norm(ptxcu *cu) {
     BAD(norm, kind, d.kind = 2, PTXCU_E_SHAPE, "norm: kind is 2");
     BAD(norm, kind, d.kind = 0, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with LayerNorm");
     BAD(norm, gamma, d.gamma.owner = NULL, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with gamma");
-    BAD(norm, x, d.x.owner = NULL, PTXCU_E_ARGUMENT, "norm: x is no tensor");
+    BAD(norm, x, d.x.owner = NULL, PTXCU_E_ARGUMENT, "norm: x is a zero tensor");
     BAD(norm, y, d.y = d.gamma, PTXCU_E_SHAPE, "norm: y has shape [72], must be [rows, n]");
     BAD(norm, y, d.y = d.x, PTXCU_E_SHAPE, "overlap");
     BAD(norm, beta, d.beta.shape[0]--, PTXCU_E_SHAPE, "norm: beta");
