@@ -963,7 +963,7 @@ static void run_node(program *p, const node *n, const uint8_t *in) {
         EACH_LANE(p->active) {
             uint64_t v = 0;
             memcpy(&v, in + 32 * l + n->constant[0], n->constant[1]);
-            if (n->what == 1) v = (uint32_t)(int32_t)(int8_t)v;
+            if (n->what == 1) v = (uint64_t)(int8_t)v & 0xffffffffu;
             p->data[n->result][l] = v;
         }
         define(p, n, 0);

@@ -99,7 +99,7 @@ static uint64_t eval_bits(const form *p, const uint64_t *v)
     uint64_t r = 0, x = v[0];
     switch (p->op) {
     case I_POPC:
-        for (int k = 0; k < n; k++) count += x >> k & 1;
+        for (int k = 0; k < n; k++) count += (int)(x >> k & 1);
         return (uint64_t)count;
     case I_CLZ:
         for (int k = n - 1; k >= 0 && !(x >> k & 1); k--) count++;

@@ -64,7 +64,7 @@ static unsigned wmma_at(unsigned row, unsigned column, int by_column, unsigned s
 
 static void wmma_one(const wmma_case *w, int a_col, int b_col, int c_col, int shared, int strided) {
     enum { B_AT = 4096, C_AT = 8192, ALL = 16384 };
-    static unsigned char in[ALL], want[ALL], have[ALL];
+    static unsigned char in[ALL], want[ALL], got[ALL];
     static int a[32 * 128], b[128 * 32];
     unsigned pad = strided ? 128 / wmma_bits(w->type) * 2 : 0, c_pad = strided ? 16 : 0, i, j, l;
     unsigned a_stride = (a_col ? w->m : w->k) + pad, b_stride = (b_col ? w->k : w->n) + pad;
@@ -74,7 +74,7 @@ static void wmma_one(const wmma_case *w, int a_col, int b_col, int c_col, int sh
     ptx_val src[8], fa[8], fb[8], fc[8], fd[8], from = t.in;
     ptx_mods mods = a_col ? (b_col ? PTX_COL_COL : PTX_COL_ROW) : b_col ? PTX_ROW_COL : PTX_ROW_ROW;
     int fixed = bits < 8;
-    memset(in, 0, sizeof in), memset(want, 0, sizeof want), memset(have, 0, sizeof have);
+    memset(in, 0, sizeof in), memset(want, 0, sizeof want), memset(got, 0, sizeof got);
     for (i = 0; i < w->m * w->k; i++) a[i] = w->bits ? (int)random_below(2) : low + (int)random_below(7);
     for (i = 0; i < w->n * w->k; i++) b[i] = w->bits ? (int)random_below(2) : low + (int)random_below(7);
     for (i = 0; i < w->m; i++)
@@ -117,11 +117,11 @@ static void wmma_one(const wmma_case *w, int a_col, int b_col, int c_col, int sh
         ptx_opn(t.k, w->store_d, c_col ? PTX_COL : PTX_ROW, w->d_type, PTX_NONE, 1u + w->d + !!strided, all,
                 0, NULL);
     }
-    if (run_test_at(&t, __LINE__, 1, 32, in, sizeof in, have, sizeof have)) {
+    if (run_test_at(&t, __LINE__, 1, 32, in, sizeof in, got, sizeof got)) {
         char what[100];
         snprintf(what, sizeof what, "wmma m%un%uk%u of %s, layouts %d %d %d, %s", w->m, w->n, w->k,
                  ptx_type_name(w->type), a_col, b_col, c_col, shared ? "shared" : "global");
-        CHECK_MORE(memcmp(want, have, sizeof have) == 0, what);
+        CHECK_MORE(memcmp(want, got, sizeof got) == 0, what);
     }
 }
 
