@@ -3163,6 +3163,13 @@ static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const 
     return code;
 }
 
+/* 0 after an error: the number is no type at all, a format of weights for example. */
+static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
+    if (ptx__is_type(type)) return 1;
+    ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
+    return 0;
+}
+
 /* Errors of the verifier name an instruction that was recorded before. */
 static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
@@ -4741,10 +4748,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     if (!ptx__ready(k)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
-    if (!ptx__is_type(type) || !ptx__is_type(src_type))
-        return ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...",
-                         ptx__is_type(type) ? src_type : type),
-               d;
+    if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
     if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
                          ptx__rows[k->m->first[op]].name,
@@ -5579,7 +5583,7 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
                               ptx_space space) {
     uint32_t bytes, index;
     ptx_val base, v, to;
-    if (!ptx__ready(k)) return ptx__none();
+    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
         ptx__fail(k, PTX_E_TYPE, site,
@@ -5668,12 +5672,14 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
 PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                uint32_t count, uint32_t align) {
     uint32_t size, start;
-    if (!ptx__ready(k)) return ptx__none();
+    if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     size = ptx_type_bytes(type);
     if (align < size) align = size;
     if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "shared memory of %u elements of type %s, aligned to %u", count,
-                  ptx_type_name(type), align);
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
+                  "a size, aligned to 1, 2, 4 ... 1024",
+                  count, ptx_type_name(type), align);
         return ptx__none();
     }
     start = ptx__align_up(k->shared_bytes, align);
@@ -5705,10 +5711,12 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
     ptx__symbol *l;
     int ok;
     if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
+    if (!ptx__require_type(k, site, type)) return ptx__none();
     if (align < size) align = size;
     if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0 || count > 524288u / size) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
-                  "local memory of %u elements of type %s, aligned to %u; a thread has 512 KiB at most",
+                  "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
+                  "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
                   count, ptx_type_name(type), align);
         return ptx__none();
     }
@@ -5930,7 +5938,8 @@ static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, c
 }
 
 static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, const void *values) {
-    if ((unsigned)type >= PTX__TYPE_COUNT || ptx_type_bytes(type) == 0)
+    if (!ptx__require_type(k, site, type)) return 0;
+    if (ptx_type_bytes(type) == 0)
         ptx__fail(k, PTX_E_TYPE, site, "memory holds no type %s", ptx_type_name(type));
     else if ((n != 1 && n != 2 && n != 4 && n != 8) || n * ptx_type_bytes(type) > 32
              || (n * ptx_type_bytes(type) == 32 ? ptx__sm(k) < 100 || ptx_type_bytes(type) > 8
@@ -6211,7 +6220,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
 }
 
 PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
-    if (ptx__ready(k) && !ptx_type_bytes(type))
+    if (ptx__ready(k) && ptx__require_type(k, site, type) && !ptx_type_bytes(type))
         ptx__fail(k, PTX_E_TYPE, site, "elements of type %s have no size in memory", ptx_type_name(type));
     return ptx_at(ptx_ptr_add_(k, site, p, index, ptx_type_bytes(type)), 0);
 }

@@ -3459,8 +3459,9 @@ static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name,
                            call->tensor[freed_tensor].name);
     if (call->workspace < call->plan.workspace_bytes)
-        return ptxcu__fail(cu, PTXCU_E_WORKSPACE, "%s: workspace has %llu bytes, must have %llu", call->name,
-                           (unsigned long long)call->workspace,
+        return ptxcu__fail(cu, PTXCU_E_WORKSPACE,
+                           "%s: workspace has %llu bytes, must have %llu; ptxcu_workspace_create makes it",
+                           call->name, (unsigned long long)call->workspace,
                            (unsigned long long)call->plan.workspace_bytes);
     return PTXCU_E_NONE;
 }
@@ -4383,6 +4384,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
                    PTXCU__ANY, PTXCU__ANY);
     written = appends ? PTXCU__WRITTEN : 0;
     ptxcu__require_cache(&c, desc->cache, written, written, q.shape[0], PTXCU__ANY, q.shape[3]);
+    if (c.code == PTXCU_E_NONE && !desc->length && !desc->lengths.owner)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "flash_decode: lengths is zero and length is 0; give one of them");
     ptxcu__require(&c, "lengths", &desc->lengths, PTXCU__DENSE | (desc->length ? PTXCU__OPTIONAL : 0),
                    PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE && desc->length && desc->lengths.owner)
@@ -4700,6 +4704,9 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
     ptxcu__require(&c, "x", &desc->x, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "columns, k", 2, PTXCU__ANY,
                    PTXCU__ANY, 0, 0);
     matrices = desc->more[1].weights.owner ? 3 : desc->more[0].weights.owner || desc->swiglu ? 2 : 1;
+    if (c.code == PTXCU_E_NONE && matrices > 1 && !desc->more[0].weights.owner)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemv: more[0].weights is zero, and must not be with %s",
+                             desc->swiglu ? "swiglu: it is the up matrix" : "more[1]");
     for (i = 1; i < 3; i++) ptxcu__reject_stray_fields(&c, desc, i, matrices);
     kernel.format = ptxcu__require_gemv_matrix(&c, desc, 0, k);
     if (matrices > 1) kernel.second = ptxcu__require_gemv_matrix(&c, desc, 1, k);
@@ -4774,8 +4781,9 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc,
                    "rows, n", 2, rows, n, 0, 0);
     ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16, "n", 1,
                    n, 0, 0, 0);
-    ptxcu__require(&c, "beta", &desc->beta, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(desc->gamma.type), 16,
-                   "n", 1, n, 0, 0, 0);
+    ptxcu__require(&c, "beta", &desc->beta, PTXCU__OPTIONAL | PTXCU__DENSE,
+                   desc->gamma.owner ? PTXCU__TYPE(desc->gamma.type) : PTXCU__FLOAT_TYPES, 16, "n", 1, n, 0,
+                   0, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.n = (uint32_t)n;
         kernel.kind = desc->kind;

@@ -9245,14 +9245,14 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
-        uint32_t j, fits = 0;
+        uint32_t j, block = 256; /* the smallest; each divides the next */
         for (j = 0; j < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; j++)
-            if (d->formats >> ptxk__octet_formats[j].id & 1)
-                fits |= columns % ptxk__octet_formats[j].block == 0;
-        if (!fits)
+            if (d->formats >> ptxk__octet_formats[j].id & 1 && ptxk__octet_formats[j].block < block)
+                block = ptxk__octet_formats[j].block;
+        if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
-                                "decoder: %s is %u, no whole number of blocks of any of formats, 0x%x",
-                                i == 2 ? "heads * head_dim" : name[i], columns, d->formats);
+                                "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
+                                i == 2 ? "heads * head_dim" : name[i], columns, block);
     }
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)

@@ -661,10 +661,13 @@ static void no_types(void) {
     for (i = 0; i < sizeof none / sizeof *none; i++) {
         const ptx_type t = (ptx_type)none[i];
         CHECK(strcmp(ptx_type_name(t), "?") == 0 && ptx_type_bytes(t) == 0);
-        start(75), L ptx_param(k, "q", t), WRONG("parameter of no type", PTX_E_TYPE, "cannot have type ?");
+        start(75), L ptx_param(k, "q", t), WRONG("parameter of no type", PTX_E_ARGUMENT, "is no ptx_type");
         start(75), L ptx_cvt(k, t, u), WRONG("cvt to no type", PTX_E_ARGUMENT, "is no ptx_type");
-        start(75), L ptx_ld(k, t, ptx_at(p, 0)), WRONG("ld of no type", PTX_E_TYPE, "no type ?");
-        start(75), L ptx_shared(k, "q", t, 4, 0), WRONG("shared of no type", ANY, "type ?");
+        start(75), L ptx_ld(k, t, ptx_at(p, 0)), WRONG("ld of no type", PTX_E_ARGUMENT, "is no ptx_type");
+        start(75), L ptx_ld_elem(k, t, p, u), WRONG("element of no type", PTX_E_ARGUMENT, "is no ptx_type");
+        start(75), L ptx_shared(k, "q", t, 4, 0);
+        WRONG("shared of no type", PTX_E_ARGUMENT, "is no ptx_type");
+        start(75), L ptx_local(k, "q", t, 4, 0), WRONG("local of no type", PTX_E_ARGUMENT, "is no ptx_type");
         start(75), L ptx_opn(k, PTX_ADD, 0, t, PTX_NONE, 2, &u, 1, &w);
         WRONG("add of no type", PTX_E_ARGUMENT, "add|is no ptx_type");
     }

@@ -638,7 +638,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     x->soft_cap = -1;
     BAD(x->out, (void)0, PTXCU_E_SHAPE, "flash_decode: soft_cap is");
     x->soft_cap = 0;
-    BAD(x->lengths, x->lengths = zero_tensor(), PTXCU_E_ARGUMENT, "lengths is a zero tensor");
+    BAD(x->lengths, x->lengths = zero_tensor(), PTXCU_E_ARGUMENT, "lengths is zero and length is 0");
     BAD(x->lengths, ptxcu_tensor_narrow(cu, &x->lengths, 0, 0, 2, &x->lengths), PTXCU_E_SHAPE,
         "lengths has shape [2], must be [batch]: [3]");
     BAD(x->lengths, x->lengths.type = PTX_F32, PTXCU_E_SHAPE, "lengths is of type f32, must be u32");
@@ -1063,7 +1063,8 @@ static void test_decode_apart(ptxcu *cu) {
     EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT,
            "length is 701, must be at most max_seq, 700");
     a.desc.length = 0;
-    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "lengths is a zero tensor");
+    EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT,
+           "lengths is zero and length is 0; give one of them");
     a.desc.unused = 1;
     EXPECT(cu, ptxcu_flash_decode(cu, &a.desc, NULL), PTXCU_E_ARGUMENT, "unused is 1, must be 0");
     a.desc.lengths = t;
@@ -1445,7 +1446,7 @@ static void test_gemv(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_write(cu, &d.gamma, gamma, sizeof gamma, NULL));
     WORKS(cu, ptxcu_tensor_write(cu, &d.residual, residual, sizeof residual, NULL));
     WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
-    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_WORKSPACE, "gemv: workspace has 0 bytes, must have");
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_WORKSPACE, "ptxcu_workspace_create makes it");
     d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes - 1, 0, 0, 0);
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_WORKSPACE, "gemv: workspace has");
     WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));

@@ -142,7 +142,8 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is a zero tensor");
     BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [2, 40], must be [columns, n]");
     BAD(gemv, y, d.y = d.more[0].y = spare, PTXCU_E_SHAPE, "");
-    BAD(gemv, second, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is a zero tensor");
+    BAD(gemv, second, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
+        "more[0].weights is zero, and must not be with more[1]");
     BAD(gemv, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMV_RESIDUAL) goes with one");
     BAD(gemv, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is set, and must not be");
     BAD(gemv, third, d.more[1].weights.owner = d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT,
@@ -184,7 +185,8 @@ static void test_gemv_swiglu(ptxcu *cu) {
     three_forms(cu, "SwiGLU", &call, out, 1, NULL, NULL);
     BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with swiglu");
     BAD(gemv, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is set");
-    BAD(gemv, up, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is a zero tensor");
+    BAD(gemv, up, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
+        "more[0].weights is zero, and must not be with swiglu: it is the up matrix");
     BAD(gemv, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].n is 32, must be n, 33");
     BAD(gemv, up, (d.more[0].weights.shape[0]--, d.workspace.owner = NULL, d.workspace.address = 0),
         PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
@@ -229,7 +231,8 @@ static void test_norm(ptxcu *cu) {
     BAD(norm, eps, d.eps = (float)NAN, PTXCU_E_SHAPE, "norm: eps");
     BAD(norm, kind, d.kind = 2, PTXCU_E_SHAPE, "norm: kind is 2");
     BAD(norm, kind, d.kind = 0, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with LayerNorm");
-    BAD(norm, gamma, d.gamma.owner = NULL, PTXCU_E_SHAPE, "norm: beta (PTXK_NORM_BETA) goes with gamma");
+    BAD(norm, gamma, memset(&d.gamma, 0, sizeof d.gamma), PTXCU_E_SHAPE,
+        "norm: beta (PTXK_NORM_BETA) goes with gamma");
     BAD(norm, x, d.x.owner = NULL, PTXCU_E_ARGUMENT, "norm: x is a zero tensor");
     BAD(norm, y, d.y = d.gamma, PTXCU_E_SHAPE, "norm: y has shape [72], must be [rows, n]");
     BAD(norm, y, d.y = d.x, PTXCU_E_SHAPE, "overlap");

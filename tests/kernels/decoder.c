@@ -450,9 +450,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(batch, 5, "batch");
     REFUSED(formats, 0, "formats");
     REFUSED(formats, 1u << 31, "formats");
-    REFUSED(hidden, 4104, "hidden is 4104, no whole number of blocks of any of formats, 0x2");
-    REFUSED(ffn, 288, "ffn is 288, no whole number of blocks of any of formats, 0x2");
-    REFUSED(head_dim, 72, "heads * head_dim is 288, no whole number of blocks of any of formats, 0x2");
+    REFUSED(hidden, 4104, "hidden is 4104, must be a multiple of 256, the smallest block of formats");
+    REFUSED(ffn, 288, "ffn is 288, must be a multiple of 256, the smallest block of formats");
+    REFUSED(head_dim, 72, "heads * head_dim is 288, must be a multiple of 256, the smallest");
     REFUSED(kv_type, PTX_U8, "kv_type");
     REFUSED(rope_dims, 66, "rope_dims");
     REFUSED(rope_pairs, 2, "rope_pairs");
