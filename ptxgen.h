@@ -356,7 +356,7 @@ typedef struct ptx_kernel ptx_kernel;
 
 /* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
-#define PTX_SM(number) PTX__CAST(ptx_target, number)
+#define PTX_SM(number) PTX__CAST(ptx_target, (number) + 0LL) /* 0LL: never a cast to the same type */
 #define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
 #define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
