@@ -5674,14 +5674,14 @@ PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name
     uint32_t size, start;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     size = ptx_type_bytes(type);
-    if (align < size) align = size;
-    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0) {
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
                   "a size, aligned to 1, 2, 4 ... 1024",
                   count, ptx_type_name(type), align);
         return ptx__none();
     }
+    if (align < size) align = size;
     start = ptx__align_up(k->shared_bytes, align);
     if (count > 49152u / size || start > 49152u - count * size) {
         ptx__fail(k, PTX_E_SHARED_LIMIT, site,
@@ -5712,14 +5712,14 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
     int ok;
     if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
     if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (align < size) align = size;
-    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0 || count > 524288u / size) {
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
                   "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
                   count, ptx_type_name(type), align);
         return ptx__none();
     }
+    if (align < size) align = size;
     at = ptx__name(k->m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
     PTX__ROOM(k->m, k->locals, 1, ok);

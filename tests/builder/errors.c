@@ -435,6 +435,10 @@ static void addresses(void) {
     WRONG("v4, 8-aligned parameter", PTX_E_ALIGN, "16|8");
     start(75), L ptx_atom(k, PTX_ATOM_ADD, ptx_at(sh, 2), u), WRONG("odd atomic", PTX_E_ALIGN, "4|offset 2");
     start(75), L ptx_shared(k, "t", PTX_U32, 1, 12), WRONG("alignment of 12", PTX_E_ARGUMENT, "12");
+    start(75), L ptx_shared(k, "t", PTX_U32, 1, 3), WRONG("alignment of 3", PTX_E_ARGUMENT, "aligned to 3");
+    start(75), L ptx_local(k, "t", PTX_U32, 1, 3), WRONG("local alignment of 3", PTX_E_ARGUMENT, "to 3");
+    start(75), ptx_st(k, PTX_U32, ptx_at(ptx_shared(k, "t", PTX_U32, 1, 2), 0), u), ptx_ret(k),
+    FINE("an alignment below the element's");
     start(75), L ptx_shared(k, "t", PTX_U32, 0, 0), WRONG("shared of nothing", PTX_E_ARGUMENT, "0 elements");
     start(75), L ptx_param_bytes(k, "t", 16, 128), WRONG("parameter alignment", PTX_E_ARGUMENT, "128");
     start(75), L ptx_param_bytes(k, "t", 0, 4), WRONG("parameter of nothing", PTX_E_ARGUMENT, "");
