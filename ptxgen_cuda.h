@@ -640,7 +640,7 @@ typedef struct ptxcu_kv_scatter_desc {
     const ptxcu_kv_cache *cache; /* read during the call only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step, sequence_step; /* checked by prepare */
+    uint32_t position, position_step, sequence_step; /* checked by prepare; 0 where a tensor gives them */
 } ptxcu_kv_scatter_desc;
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
@@ -4486,6 +4486,15 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
                    "tokens", 1, from->shape[0], 0, 0, 0);
     ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    "tokens", 1, from->shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && desc->positions.owner && (desc->position || desc->position_step))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "kv_scatter: positions is set, and position is %u and position_step %u; give "
+                             "positions or the two numbers",
+                             (unsigned)desc->position, (unsigned)desc->position_step);
+    if (c.code == PTXCU_E_NONE && desc->sequences.owner && desc->sequence_step)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "kv_scatter: sequences is set and sequence_step is %u; give one of them",
+                             (unsigned)desc->sequence_step);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
         const ptxcu_tensor *k = &cache->k;
