@@ -1539,6 +1539,9 @@ static ptxcu_code ptxcu__use_context(ptxcu *cu, void *context, int devices) {
 static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int devices) {
     int result, ordinal = desc->device;
     void *current = NULL;
+    if (desc->use_current_context != 0 && desc->use_current_context != 1)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_open: use_current_context is %d, must be 0 or 1",
+                           desc->use_current_context);
     if (desc->context && desc->use_current_context)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_open: context and use_current_context exclude each other; give one");
@@ -3254,10 +3257,7 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     int i;
-    for (i = 0; i < 3; i++) {
-        if (g->grid[i] == 0 || g->grid[i] > d->max_grid[i])
-            return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': grid %c is %u, must be 1 to %u", e->name,
-                               "xyz"[i], (unsigned)g -> grid[i], (unsigned)d -> max_grid[i]);
+    for (i = 0; i < 3; i++) { /* the block first: ptx_launch_1d counts no blocks of no threads */
         if (g->block[i] == 0 || g->block[i] > d->max_block[i])
             return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': block %c is %u, must be 1 to %u", e->name,
                                "xyz"[i], (unsigned)g -> block[i], (unsigned)d -> max_block[i]);
@@ -3266,6 +3266,9 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
         return ptxcu__fail(cu, PTXCU_E_LAUNCH,
                            "entry '%s': a block of %llu threads, at most %u can be launched", e->name,
                            (unsigned long long)threads, (unsigned)e->max_threads);
+    if (g->cooperative > 1)
+        return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': cooperative is %u, must be 0 or 1", e->name,
+                           (unsigned)g->cooperative);
     return ptxcu__fail(cu, PTXCU_E_LAUNCH,
                        "entry '%s': %u bytes of dynamic and %u of static shared memory, a block can have %u",
                        e->name, (unsigned)g->shared_bytes, (unsigned)e->shared_bytes,
@@ -3285,7 +3288,7 @@ static ptxcu_code ptxcu__prepare_launch(ptxcu *cu, ptxcu_program *program, const
         || g->grid[2] - 1 >= d->max_grid[2] || g->block[0] - 1 >= d->max_block[0]
         || g->block[1] - 1 >= d->max_block[1] || g->block[2] - 1 >= d->max_block[2]
         || (uint64_t)g->block[0] * g->block[1] * g->block[2] > e->max_threads
-        || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin)
+        || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin || g->cooperative > 1)
         return ptxcu__fail_geometry(cu, e, g);
     if ((g->cluster[0] | g->cluster[1] | g->cluster[2]) && !ptxcu__is_valid_cluster(cu, g))
         return ptxcu__fail_cluster(cu, e, g);
