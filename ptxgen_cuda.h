@@ -3261,6 +3261,9 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
         if (g->block[i] == 0 || g->block[i] > d->max_block[i])
             return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': block %c is %u, must be 1 to %u", e->name,
                                "xyz"[i], (unsigned)g -> block[i], (unsigned)d -> max_block[i]);
+        if (g->grid[i] == 0 || g->grid[i] > d->max_grid[i])
+            return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': grid %c is %u, must be 1 to %u", e->name,
+                               "xyz"[i], (unsigned)g -> grid[i], (unsigned)d -> max_grid[i]);
     }
     if (threads > e->max_threads)
         return ptxcu__fail(cu, PTXCU_E_LAUNCH,
@@ -4064,8 +4067,9 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
     if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
-        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
-                              c->name, name, ptxk__value_name_of(format).s);
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be " PTXK__FORMAT_LIST,
+                        c->name, name, ptxk__value_name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));

@@ -1102,10 +1102,10 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
+#define PTXK__FORMAT_LIST "PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
-    return ptxk__refuse(why, PTX_E_DESC,
-                        "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
-                        op, field, ptxk__value_name_of(format).s);
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
+                        ptxk__value_name_of(format).s);
 }
 
 static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
