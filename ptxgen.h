@@ -2026,7 +2026,8 @@ typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_spec
 /* ---- [INTERFACE] ------------------------------------------------------------------------------------------
 
    Every function accepts a NULL module or kernel, and any module that has an error: it then does nothing.
-   Functions whose name ends in _ take the caller's site; call the macro of the same name without it. */
+   Functions whose name ends in _ take the caller's site; call the macro of the same name without it. A NULL
+   site of a call on a kernel is the site of the call that started the kernel. */
 #define PTX__STR2(x) #x
 #define PTX__STR(x) PTX__STR2(x)
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
@@ -3122,6 +3123,12 @@ static void ptx__spell_out(char *s) {
     *to = 0;
 }
 
+/* Calls without a site of their own have that of the kernel. */
+static const char *ptx__site(const ptx_kernel *k, const char *site) { return site ? site : k->site; }
+static const char *ptx__site_at(const ptx_kernel *k, uint32_t instruction) {
+    return ptx__site(k, k->ins.at[instruction].site);
+}
+
 static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
                            const char *site, const char *format, va_list args) {
     char what[512];
@@ -3129,7 +3136,7 @@ static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, p
     if (m->error.code) return m->error.code;
     vsnprintf(what, sizeof what, format, args);
     ptx__spell_out(what);
-    if (!site) site = "";
+    if (!site) site = k ? k->site : "";
     m->error.code = code;
     m->error.instruction = instruction;
     snprintf(m->error_kernel, sizeof m->error_kernel, "%.255s", kernel);
@@ -3174,7 +3181,7 @@ static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
 static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    code = ptx__failv(k->m, k, instruction, code, k->ins.at[instruction].site, format, args);
+    code = ptx__failv(k->m, k, instruction, code, ptx__site_at(k, instruction), format, args);
     va_end(args);
     return code;
 }
@@ -4120,7 +4127,7 @@ static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 /* Whether a kernel or function is one of before a reset, as far as no later one has taken its place. */
 static int ptx__stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
     if (!of || of->m != k->m || of->index < k->m->used) return 0;
-    ptx_fail(k->m, PTX_E_FOREIGN, site, "%s is of before ptx_module_reset: make it again",
+    ptx_fail(k->m, PTX_E_FOREIGN, ptx__site(k, site), "%s is of before ptx_module_reset: make it again",
              of->function ? "the function" : "the kernel");
     return 1;
 }
@@ -5429,7 +5436,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     if (k->owner == 0) k->owner = m->seed + ++m->serial;
     k->index = m->used - 1;
     k->name = at;
-    k->site = site;
+    k->site = site ? site : "";
     return k;
 }
 
@@ -5574,7 +5581,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     if (!ok) return 0;
     ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
-    p->site = site;
+    p->site = ptx__site(k, site);
     p->name = at;
     p->type = type | space << 8;
     p->count = bytes;
@@ -5665,7 +5672,7 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
     if (!ok) return ptx__none();
     ptx__add_symbol(k, name, PTX__IS_SHARED);
     s = &k->shared.at[k->shared.count++];
-    s->site = site;
+    s->site = ptx__site(k, site);
     s->name = name;
     s->type = type;
     s->count = count;
@@ -5731,7 +5738,7 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
     if (!ok) return ptx__none();
     ptx__add_symbol(k, at, PTX__IS_LOCAL);
     l = &k->locals.at[k->locals.count++];
-    l->site = site;
+    l->site = ptx__site(k, site);
     l->name = at;
     l->type = (uint32_t)type;
     l->count = count * size;
@@ -5789,7 +5796,7 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     PTX__ROOM(m, m->variables, 1, ok);
     if (!ok) return none;
     v = &m->variables.at[m->variables.count];
-    v->site = site;
+    v->site = site ? site : "";
     v->name = name;
     v->data = desc->data ? ptx__keep(m, (const char *)desc->data, (size_t)desc->count * size) : 0;
     if (m->error.code) return none;
@@ -6967,7 +6974,7 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
     label.index = (uint32_t)k->labels.count++;
     label.owner = k->owner;
     memset(&k->labels.at[label.index], 0, sizeof k->labels.at[label.index]);
-    k->labels.at[label.index].site = site;
+    k->labels.at[label.index].site = ptx__site(k, site);
     return label;
 }
 
@@ -6980,7 +6987,7 @@ PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
     }
     if (!ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
     k->labels.at[label.index].at = (uint32_t)k->ins.count;
-    k->labels.at[label.index].site = site;
+    k->labels.at[label.index].site = ptx__site(k, site);
 }
 
 static void ptx__jump(ptx_kernel *k, const char *site, uint32_t form, ptx_label label) {
@@ -7009,7 +7016,7 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     }
     k->guard = (uint32_t)p.bits;
     if (p.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
-    k->guard_site = site;
+    k->guard_site = ptx__site(k, site);
 }
 
 static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_label to) {
@@ -7027,7 +7034,7 @@ static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
     if (!ok) return NULL;
     s = &k->scopes.at[k->scopes.count++];
     memset(s, 0, sizeof *s);
-    s->site = site;
+    s->site = ptx__site(k, site);
     s->kind = kind;
     s->again = ptx_label_new_(k, site);
     s->next = ptx_label_new_(k, site);
@@ -7182,7 +7189,7 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
         k->guard = (uint32_t)p.bits;
-        k->guard_site = site;
+        k->guard_site = ptx__site(k, site);
         ptx__jump(k, site, form - 1, labels[i]);
         ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
     }
@@ -7733,7 +7740,7 @@ static ptx_code ptx__check_block_definitions(ptx_kernel *k, ptx__graph *g, uint3
             definition = g->definition[ptx__slot(g, word)];
             return ptx__fault(k, PTX_E_UNDEFINED, at,
                               "a value is used here that is not defined on every path; it is made at %s",
-                              definition ? k->ins.at[definition - 1].site : "(nowhere)");
+                              definition ? ptx__site_at(k, definition - 1) : "(nowhere)");
         }
     }
     return k->m->error.code;
@@ -7874,7 +7881,7 @@ static ptx_code ptx__check_exits(ptx_kernel *k, ptx__graph *g) {
         return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
                           "%s is for threads together, and some may have left in the function called at %s: "
                           "exit in the kernel, or return what to do",
-                          ptx__mnemonic(k, &k->ins.at[i - 1]), k->ins.at[call].site);
+                          ptx__mnemonic(k, &k->ins.at[i - 1]), ptx__site_at(k, call));
     }
     return PTX_E_NONE;
 }
@@ -8354,12 +8361,13 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
 static void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[root - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results;
+    const char *site = ptx__site_at(k, root - 1);
     if (ins->kind != PTX__I_PLAIN)
-        snprintf(out, size, "what is set where only some come, by the branch at %s", ins->site);
+        snprintf(out, size, "what is set where only some come, by the branch at %s", site);
     else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
-        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
+        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, site);
     else
-        snprintf(out, size, "the result of %s at %s", ptx__mnemonic(k, ins), ins->site);
+        snprintf(out, size, "the result of %s at %s", ptx__mnemonic(k, ins), site);
 }
 
 /* An instruction for threads together that some of them may not reach: by its own guard, or by a branch. */
@@ -8387,8 +8395,8 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
                       "%s is for %s together, but only some come here%s: the condition at %s depends on "
                       "%s; where it is the same for all of them, say so with %s",
                       ptx__mnemonic(k, ins), together[bears],
-                      branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site, root,
-                      assert_[bears]);
+                      branch->kind == PTX__I_LEAVE ? ", others have left" : "", ptx__site(k, branch->site),
+                      root, assert_[bears]);
 }
 
 /* The number of a barrier, and of its threads, is the same for those it is for; and a block has so many. */
@@ -8674,7 +8682,7 @@ static uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, ui
                 ptx__fault(
                     p->k, PTX_E_ASYNC, i,
                     "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
-                    p->k->ins.at[p->about[j]].site);
+                    ptx__site_at(p->k, p->about[j]));
     switch (ptx__op_of(p->k, ins)) {
     case PTX_TCGEN05_WAIT_LD:
     case PTX_RAW: return 0; /* a call, or text that may wait */
@@ -8703,7 +8711,7 @@ static ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
             return ptx__fault(k, PTX_E_MODIFIER, i,
                               "tcgen05 for another number of blocks than at %s: all of a kernel say "
                               "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
-                              k->ins.at[first].site);
+                              ptx__site_at(k, first));
         if (own && !group) group = own, first = i;
     }
     return p.count ? ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0) : PTX_E_NONE;
@@ -9178,7 +9186,7 @@ static int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *p
     memset(peak, 0, sizeof *peak);
     for (i = 0; i < g->blocks; i++)
         if (g->block[i].order) ptx__find_peak(&l, i, peak);
-    peak->site = k->ins.at[peak->instruction].site;
+    peak->site = ptx__site_at(k, peak->instruction);
     return 1;
 }
 
@@ -9857,7 +9865,7 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
         if (ins->kind == PTX__I_BRANCH) return 0; /* an edge of brx */
         for (p = ptx__raw_text(k, ins); *p; p++) lines += *p == '\n';
     }
-    return lines + (k->m->lines && ins->site && ptx__file_length(ins->site));
+    return lines + (k->m->lines && ptx__file_length(ptx__site(k, ins->site)));
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
@@ -9870,9 +9878,9 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
     while (ins < end) {
-        const char *site = k->m->comments ? ins->site : NULL;
+        const char *site = k->m->comments ? ptx__site(k, ins->site) : "";
         size_t bound = ptx__line_bound(ins);
-        if (site) bound += strlen(site) + 8;
+        if (*site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
         else if (!ptx__form_of(k, ins)->text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
@@ -9895,10 +9903,10 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
         } else if (ins->kind == PTX__I_COMMENT)
             p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
         else {
-            if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
+            if (k->m->lines) p = ptx__print_line(k->m, p, ptx__site(k, ins->site));
             p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
-            if (site) { /* from a caller of the functions with _: no character may end the comment */
+            if (*site) { /* from a caller of the functions with _: no character may end the comment */
                 p = ptx__string(p, " // ");
                 for (; *site; site++) *p++ = *site < 32 || *site > 126 ? '?' : *site;
             }
@@ -9981,7 +9989,7 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) 
             at += ptx__lines(k, &k->ins.at[i]);
             if (at <= line) continue;
             place->kernel = m->names.at + k->name;
-            place->site = k->ins.at[i].site;
+            place->site = ptx__site_at(k, i);
             place->instruction = i;
             return 1;
         }

@@ -1589,8 +1589,10 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
     return ptx_div(k, last, b);
 }
 
+/* Errors in the operations carry the line of the emit call: it starts each kernel with its caller's site, and
+   the calls on the kernel need none of their own. */
 #undef PTX__AT
-#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
+#define PTX__AT NULL
 
 /* -- vocabulary: arguments of a kernel -- */
 
@@ -4899,8 +4901,8 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
     ptx_end(k);
 }
 
-static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t n = f->per_vec * f->vecs, h, e, v, bytes = f->tile * f->d * 4;
     ptxk__flash_work w;
     ptxk__flash_state s;
@@ -5559,8 +5561,8 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     ptx_set(k, writes, to);
 }
 
-static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t bytes, n, j, h, e, i, slots, q_bytes;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
@@ -5684,9 +5686,9 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
                    ptx_type_name(f.out_type), f.fresh_type ? ptx_type_name(f.fresh_type) : "0", more[0],
                    more[1], more[2], more[3], f.flags);
     if (f.mma)
-        ptxk__flash_tensor(m, &f, name);
+        ptxk__flash_tensor(m, site, &f, name);
     else
-        ptxk__flash_scalar(m, &f, name);
+        ptxk__flash_scalar(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -7356,8 +7358,8 @@ static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 }
 
 /* The first launch quantises x: a warp takes 256 values, a lane 8 of them. */
-static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
     ptx_val count, other;
     uint32_t e;
@@ -7645,8 +7647,8 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
-static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
     uint32_t i;
@@ -7726,8 +7728,8 @@ static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, 
     return ptx_get(k, total);
 }
 
-static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all, index, stride, values[2];
     uint32_t i;
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
@@ -7788,10 +7790,10 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
                                    : "xf32",
                    ptx_type_name(f.output), f.flags);
     (void)snprintf(name, sizeof name, "%s_x", base);
-    ptxk__gemv_quantise(m, &f, name);
-    ptxk__gemv_rows(m, &f, base);
+    ptxk__gemv_quantise(m, site, &f, name);
+    ptxk__gemv_rows(m, site, &f, base);
     (void)snprintf(name, sizeof name, "%s_sum", base);
-    ptxk__gemv_sum(m, &f, name);
+    ptxk__gemv_sum(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -11955,8 +11957,8 @@ static void ptxk__dec_begin(ptxk__dec_state *c, const ptxk__dec *f, ptx_kernel *
     c->blocks = ptx_nctaid_x(k);
 }
 
-static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__dec_start(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
     ptx_val i, at, p;
     uint32_t word;
@@ -12039,8 +12041,8 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptxk__dec_worker_barrier(c);
 }
 
-static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) {
-    ptx_kernel *k = ptx_entry(m, name);
+static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
     ptxk__wait w;
     ptx_val p, x, at, j, layers, steps, kind, need;
@@ -12157,11 +12159,14 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
     {
         char start[140];
         (void)snprintf(start, sizeof start, "%s_start", name);
-        ptxk__dec_start(m, &f, start);
+        ptxk__dec_start(m, site, &f, start);
     }
-    ptxk__dec_work(m, &f, name);
+    ptxk__dec_work(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
+
+#undef PTX__AT
+#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
 
 #ifdef __cplusplus
 }

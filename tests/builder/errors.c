@@ -767,6 +767,80 @@ static void sites(void) {
     }
 }
 
+/* Calls that give no site have the one that their kernel was started with, in errors and in texts. */
+#undef PTX__AT
+#define PTX__AT NULL
+static void unsited_mistake(int which) {
+    ptx_val lane = ptx_laneid(k), small = ptx_setp(k, PTX_LT, lane, ptx_imm(5)), x;
+    ptx_label label = ptx_label_new(k);
+    ptx_module *other;
+    switch (which) {
+    case 0: (void)ptx_add(k, lane, small); break;
+    case 1: ptx_if(k, small), ptx_ret(k); break;
+    case 2: ptx_place(k, label), ptx_place(k, label); break;
+    case 3: ptx_guard(k, small), ptx_guard(k, small); break;
+    case 4: ptx_bra(k, label); break;
+    case 5: ptx_loop(k), ptx_else(k); break;
+    case 6: ptx_guard(k, small); break;
+    case 7:
+        ptx_if(k, small), x = ptx_add(k, lane, lane), ptx_end(k);
+        (void)ptx_add(k, x, x), ptx_ret(k);
+        break;
+    case 8: ptx_if(k, small), ptx_bar_sync(k, ptx_imm(0)), ptx_end(k), ptx_ret(k); break;
+    case 9: (void)ptx_shared(k, "s", PTX_F32, 49153, 0), ptx_ret(k); break;
+    case 10: (void)ptx_param(k, "a", PTX_U32), (void)ptx_param(k, "a", PTX_U32); break;
+    case 11: ptx_launch_bounds(k, 2048, 0); break;
+    case 12: (void)ptx_entry(m, "k"); break; /* a call on the module: it has no site */
+    default: /* a handle of another kernel */
+        other = new_module(75, 0, 0);
+        x = ptx_laneid(ptx_entry_(other, "other.c:1", "k"));
+        (void)ptx_add(k, x, x);
+        ptx_module_free(other);
+    }
+}
+static void no_sites(void) {
+    static const char *const named[14] = {
+        "", "opened at", "already, at", "the first at", "", "opened at", "", "made at", "condition at",
+        "", "",          "",            "started at",   ""};
+    char want[80];
+    const char *text;
+    uint32_t comments, i;
+    int which;
+    ptx_place place;
+    ptx_pressure_info peak;
+    for (which = 0; which < 14; which++) {
+        const ptx_error *e;
+        m = new_module(75, 0, 0);
+        k = ptx_entry_(m, "caller.c:9", "k");
+        unsited_mistake(which);
+        e = ptx_get_error(m);
+        CHECK(ptx_verify(m) != PTX_E_NONE);
+        sprintf(want, "%s caller.c:9", named[which]);
+        CHECK_MORE(strcmp(e->site, which == 12 ? "" : "caller.c:9") == 0, e->message);
+        CHECK_MORE(!*named[which] || strstr(e->message, want) != NULL, e->message);
+        CHECK_MORE(strstr(e->message, "(null)") == NULL, e->message);
+        done();
+    }
+    for (which = 0; which < 2; which++) /* the kernel's site may be NULL too: nothing is shown then */
+        for (comments = 0; comments < 4; comments++) {
+            const char *site = which ? NULL : "caller.c:9";
+            m = new_module(75, 0, comments);
+            k = ptx_entry_(m, site, "k");
+            (void)ptx_add(k, ptx_laneid(k), ptx_imm(1));
+            ptx_ret(k);
+            text = ptx_text(m, NULL);
+            if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) break;
+            CHECK((site && comments & 1) == !!strstr(text, "ret; // caller.c:9\n"));
+            CHECK((site && comments & 2) == !!strstr(text, "\t.loc 1 9 0\n\tret;"));
+            for (i = 1; i < 20; i++)
+                if (ptx_locate(m, i, &place)) CHECK(strcmp(place.site, site ? site : "") == 0);
+            CHECK(ptx_pressure(m, 0, &peak) && strcmp(peak.site, site ? site : "") == 0);
+            done();
+        }
+}
+#undef PTX__AT
+#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
+
 static void limits(void) {
     start(75), L ptx_shared(k, "big", PTX_F32, 12288, 0), WRONG("48 KiB and 256 bytes", PTX_E_SHARED_LIMIT,
                                                                 "big|49408|49152");
@@ -1497,7 +1571,7 @@ int main(int argc, char **argv) {
     size_t i;
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     types(), forms(), modifiers(), ranges(), handles(), names(), addresses(), guards(), targets(), scopes(),
-    flow(), no_types(), words(), sites();
+    flow(), no_types(), words(), sites(), no_sites();
     limits(), printing(), memory(), output(), harmless(), garbage(), table(have_ptxas, base);
     if (have_ptxas)
         assemble(base);

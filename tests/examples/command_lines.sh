@@ -60,7 +60,7 @@ check "a prompt, small" 0 ": ok" "$prefill" --seq 70 --heads 2 --kv-heads 1 --he
 check "a prompt, f32, window" 0 ": ok" "$prefill" --seq 50 --type f32 --head-dim 40 --window 20 --causal 0
 check "a prompt of nothing" 2 "'0' is no whole number from 1" "$prefill" --seq 0
 check "a long launch tells how far it is" 0 "flash_prefill[a-z0-9_]*: [0-9]* of [0-9]* blocks begun" \
-    env PTXSIM_PROGRESS=1 "$prefill" --seq 256 --heads 2 --kv-heads 1 --head-dim 64
+    env PTXSIM_PROGRESS=1 "$prefill" --seq 512 --heads 2 --kv-heads 1 --head-dim 64
 check "a head_dim that prefill refuses" 2 "head_dim is 512" "$prefill" --head-dim 512
 check "a token loop and its graph" 0 "the same bits" "$build/incremental_attention" --tokens 5
 check "no tokens" 2 "from 1 to 256" "$build/incremental_attention" --tokens 0

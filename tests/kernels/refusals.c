@@ -469,9 +469,9 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    D(decoder, batch, 5, "batch is 5"),
                                    D(decoder, formats, 0, "formats is"),
                                    D(decoder, formats, 1u << 31, "formats is"),
-                                   D(decoder, hidden, 264, "hidden is 264, must be a multiple of 256"),
+                                   D(decoder, hidden, 264, "hidden is 264, must be a multiple of 256, the smallest"),
                                    D(decoder, ffn, 128, "ffn is 128, must be a multiple of 256"),
-                                   D(decoder, head_dim, 72, "heads * head_dim is 288, must be a multiple"),
+                                   D(decoder, head_dim, 72, "heads * head_dim is 288, must be a multiple of 256"),
                                    NEEDED_TYPE(decoder, kv_type),
                                    D(decoder, rope_dims, 63, "rope_dims is 63"),
                                    D(decoder, rope_dims, 66, "rope_dims is 66"),
@@ -600,6 +600,50 @@ static void complete(const operation *op, const unsigned char *seen, uint32_t wh
     check(!missing, op->name, names[which], text);
 }
 
+static uint32_t late; /* errors in the middle of an emission */
+
+/* Errors and texts name the line of the emit call, none of ptxgen_kernels.h. */
+static void sites(const operation *op) {
+    static const uint32_t sm[] = {75, 80, 90, 120};
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptx_place place;
+    const ptx_error *e;
+    const char *text;
+    uint32_t i, cap, lines, located = 0, elsewhere = 0;
+    memset(&desc, 0, sizeof desc);
+    for (i = 0; i < 4; i++) {
+        desc.target = PTX_SM(sm[i]);
+        desc.comments = 3;
+        m = ptx_module_new(&desc);
+        e = ptx_get_error(m);
+        check(!op->emit(m, "here.c:1", op->good[DESC]), op->name, "good", e->message);
+        text = ptx_text(m, NULL);
+        check(text && !strstr(text, "ptxgen_kernels.h"), op->name, "text", "it names a line of the header");
+        for (lines = 0; text && *text; text++) lines += *text == '\n';
+        while (lines)
+            if (ptx_locate(m, lines--, &place)) located++, elsewhere += strcmp(place.site, "here.c:1") != 0;
+        check(located > 10 && !elsewhere, op->name, "site", "an instruction has another");
+        check(op->emit(m, "here.c:2", op->good[DESC]) == PTX_E_NAME_TAKEN, op->name, "name", "taken twice");
+        check(!strcmp(e->site, "here.c:2"), op->name, "site", e->message);
+        text = strstr(e->message, "started at here.c:1");
+        check(text != NULL, op->name, "site", e->message);
+        ptx_module_free(m);
+        desc.comments = 0;
+        for (cap = 63; cap < 80; cap++) { /* instructions that need a later version */
+            desc.max_version = cap;
+            m = ptx_module_new(&desc);
+            e = ptx_get_error(m);
+            if (!e->code && op->emit(m, "here.c:3", op->good[DESC])) {
+                late++;
+                check(!strcmp(e->site, "here.c:3"), op->name, "site", e->message);
+            }
+            ptx_module_free(m);
+        }
+        desc.max_version = 0;
+    }
+}
+
 static void test(const operation *op, int all) {
     static unsigned char seen[STRUCTS][400];
     ptxk_message why;
@@ -617,6 +661,7 @@ static void test(const operation *op, int all) {
         memset(seen[op->rows[i].which] + op->rows[i].offset, 1, op->rows[i].bytes);
         if (op->rows[i].kind != ANY) refuse(op, &op->rows[i]);
     }
+    sites(op);
     for (i = 0; all && i < STRUCTS; i++) complete(op, seen[i], (uint32_t)i);
 }
 
@@ -935,5 +980,6 @@ int main(void) {
     layers();
     decoder();
     frequencies();
+    CHECK(late > 10);
     return check_end();
 }
