@@ -32,7 +32,7 @@
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
      [TABLE]      the driver's functions: pointers, loader and message are made from it
-     [INTERFACE]  functions; then one room for each operation on tensors
+     [INTERFACE]  functions; then a part for each operation on tensors
      [SUPPORT]    implementation: memory, errors, library
      [CORE]       implementation: handle, memory, streams, programs, cache, launch, calls, operations
      [LICENSE]
@@ -572,7 +572,7 @@ extern "C" {
 
 /* -- operations on tensors -- */
 
-/* One room for each operation, in the order of PTXK_OPERATIONS; ptxgen_kernels.h says what each computes.
+/* One part for each operation, in the order of PTXK_OPERATIONS; ptxgen_kernels.h says what each computes.
    ptxcu_<operation>_prepare checks every tensor (existence, type, shape, strides, alignment, no overlap with
    an output), builds the kernel at the first call, plans it and fills the call. If the plan needs a
    workspace: prepare without one, call ptxcu_workspace_create, prepare again with it. ptxcu_<operation>

@@ -28,10 +28,10 @@
      [ERRORS]     how a description or a shape is refused
      [TYPES]      formats of weights
      [TABLE]      the registry of the operations
-     [INTERFACE]  registry, formats, vocabulary; then a room for each operation, such as "==== norm": what it
+     [INTERFACE]  registry, formats, vocabulary; then a part for each operation, such as "==== norm": what it
                   computes, description, shape, arguments, functions
      [SUPPORT]    implementation: checks, plans, the vocabulary of kernels
-     [CORE]       implementation: a room for each operation: limits, plan, check, code
+     [CORE]       implementation: a part for each operation: limits, plan, check, code
      [LICENSE]
 
    [MANUAL]

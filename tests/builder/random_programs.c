@@ -1,8 +1,8 @@
 /* random_programs.c - random programs (program.h): each ends in a located error of the builder, or in text
  * that the driver loads and whose results are those of an interpreter; ptxas assembles a sample.
  *
- *   test_random [long | COUNT]     2,000 programs, or 100,000, or so many; PTXGEN_SEED repeats a run
- *   test_random show FILE          the program of these bytes: its text and what becomes of it */
+ *   random_programs [long | COUNT] 2,000 programs, or 100,000, or so many; PTXGEN_SEED repeats a run
+ *   random_programs show FILE      the program of these bytes: its text and what becomes of it */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen.h"

@@ -496,7 +496,7 @@ static void test_three_forms(ptxcu *cu, const counter *c) {
     CLEAN();
 }
 
-/* seeds/003: "the async form frees buffers the GPU still reads". */
+/* A result keeps the memory that its call reads: nothing is freed while the GPU still reads it. */
 static void test_result_keeps_memory(ptxcu *cu) {
     attention a;
     ptxcu_result *r;
@@ -672,7 +672,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     EXPECT(cu, ptxcu_call_run(cu, &empty, NULL), PTXCU_E_ARGUMENT, "the call is zero");
     EXPECT(cu, ptxcu_call_run(cu, NULL, NULL), PTXCU_E_ARGUMENT, "call is NULL");
     EXPECT(cu, ptxcu_call_finish(cu, NULL, NULL), PTXCU_E_ARGUMENT, "call is NULL");
-    /* heads that are no multiple: seeds/000 */
+    /* heads that are no multiple of kv_heads */
     shape[1] = 3;
     {
         ptxcu_tensor q = x->q, out = x->out;
@@ -1275,7 +1275,7 @@ static void test_scatter(ptxcu *cu) {
                 "be 2");
             BAD(x.k, ptxcu_tensor_narrow(cu, &all, 1, 0, 1, &x.k), PTXCU_E_SHAPE,
                 "k has shape [3, 1, 2, 40, 24]");
-            /* the source inside the cache: seeds/003 took any two pointers */
+            /* the source inside the cache */
             WORKS(cu, ptxcu_tensor_select(cu, &cache.k, 2, 39, &t)); /* [3, 2, 24], strided */
             BAD(x.k, x.k = t, PTXCU_E_SHAPE, "must be dense");
             x.cache = NULL;
@@ -1362,8 +1362,8 @@ static void test_scatter(ptxcu *cu) {
     CLEAN();
 }
 
-/* seeds/003: 64 * 524288 * 128 = 2^32 elements passed a check that multiplied in 32 bits, and byte offsets
-   wrapped at 4 GiB. Here the last row of such a cache is written and read; its memory is sparse. */
+/* A cache of 64 * 524288 * 128 = 2^32 elements: sizes pass 32 bits and byte offsets 4 GiB. Here the
+   last row of such a cache is written and read; its memory is sparse. */
 static void test_past_32_bits(ptxcu *cu) {
     static float k[64 * 128];
     static uint16_t row[128];
@@ -1592,7 +1592,7 @@ static void test_decode_in_clusters(ptxcu *cu) {
     CLEAN();
 }
 
-/* seeds/003: "seq_len by value, so a captured graph replays a stale one". Scatter and attention in one
+/* A captured graph reads lengths from device memory, not those of its capture. Scatter and attention in one
    graph; the host changes positions and lengths in device memory between two launches of it. */
 static void test_graph_advances(ptxcu *cu) {
     attention a;
@@ -1687,7 +1687,7 @@ static void test_contexts(ptxcu *cu, const char *library) {
     WORKS(cu, ptxcu_call_run(cu, &a.call, here));
     WORKS(other, ptxcu_call_run(other, &b.call, there));
     CHECK(attention_right(cu, &a, here) && attention_right(other, &b, there));
-    CHECK(a.call.program != b.call.program); /* seeds/003: "the kernel cache ignores device and context" */
+    CHECK(a.call.program != b.call.program); /* the kernel cache knows the context */
 
     EXPECT(cu, ptxcu_call_run(cu, &b.call, here), PTXCU_E_WRONG_HANDLE, "was prepared by another handle");
     EXPECT(cu, ptxcu_call_run(cu, &a.call, there), PTXCU_E_WRONG_HANDLE,

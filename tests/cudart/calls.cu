@@ -1,5 +1,5 @@
-// calls.cu - a program that calls the runtime's functions by family: test_sim_runtime.c compiles it twice, for the
-// legacy default stream and for the thread's own, and runs both.
+// calls.cu - a program that calls the runtime's functions by family: tests/driver/runtime.c compiles it twice, for
+// the legacy default stream and for the thread's own, and runs both.
 #include <cstdio>
 #include <cstring>
 #include <cooperative_groups.h>

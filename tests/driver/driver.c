@@ -815,7 +815,7 @@ static void test_kept(void)
     SAME(get_node(node, 2, out), 0);
     SAME(out[0], 0);
     SAME(set_node(g, 8, in), 1);
-    char path[] = "/tmp/test_sim_driver_XXXXXX";
+    char path[] = "/tmp/ptxsim_driver_XXXXXX";
     int f = mkstemp(path);
     if (f >= 0) {
         close(f);

@@ -160,7 +160,7 @@ static const char *text_of(const char *line) {
 
 /* 1: taken; 0: rejected; -1: there is no ptxas. */
 static int asked(const char *text) {
-    char path[] = "/tmp/test_sim_strict_XXXXXX", command[200];
+    char path[] = "/tmp/ptxsim_strict_XXXXXX", command[200];
     int f = mkstemp(path);
     if (f < 0) return -1;
     bool written = write(f, text, strlen(text)) == (ssize_t)strlen(text);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The examples as a newcomer meets them: each compiles with the cc command of its first lines, and does what
-# it says, right and wrong command lines alike. `examples.sh BUILD`; PTXGEN_CUDA_LIBRARY names the driver.
+# it says, right and wrong command lines alike. `command_lines.sh BUILD`; PTXGEN_CUDA_LIBRARY names the driver.
 build=$1
 passed=0
 failed=0

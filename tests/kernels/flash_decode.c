@@ -902,7 +902,7 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
 /* One sequence does not fill a machine: chunks are then as small as it takes to give each multiprocessor a
    block, and what a chunk reads and writes for itself is all that is beyond the bound: q, a partial result
    written and read again (from the L2 cache, where it still is), lengths and pointers. With clusters it is
-   less: see test_flash_cluster. */
+   less: see flash_cluster.c. */
 static void traffic_where_the_machine_is_not_filled(void) {
     static const struct {
         uint32_t heads, kv_heads, d, sm_count;
