@@ -356,7 +356,7 @@ typedef struct ptx_kernel ptx_kernel;
 
 /* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
-#define PTX_SM(number) PTX__CAST(ptx_target, number)
+#define PTX_SM(number) PTX__CAST(ptx_target, (number) + 0LL) /* 0LL: never a cast to the same type */
 #define PTX_SM_A(number) (PTX_SM(number) | 0x1000u)
 #define PTX_SM_F(number) (PTX_SM(number) | 0x2000u)
 
@@ -3573,7 +3573,9 @@ static ptx__list ptx__cure(ptx_val v, unsigned type) {
     for (i = 0; want->name[i] && i < sizeof name - 1; i++)
         name[i] = (char)(want->name[i] >= 'a' ? want->name[i] - 'a' + 'A' : want->name[i]);
     name[i] = 0;
-    if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
+    if ((v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) && type == PTX_PRED)
+        snprintf(text.s, sizeof text.s, ": it is known while the kernel is built, decide with an if of C");
+    else if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
         for (i = 0; i < sizeof immediates && immediates[i] != type; i++) {}
         if (i < sizeof immediates && v.type != type)
             snprintf(text.s, sizeof text.s, ": write ptx_%s(number)", want->name);
@@ -4160,8 +4162,11 @@ static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
 static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
     if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
+        int number = v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT;
         ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
-                  "%s is %s where a register is needed", what, ptx__describe(v));
+                  "%s is %s%s where a register is needed%s", what,
+                  number && v.type ? "an immediate of type " : "", ptx__describe(v),
+                  number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)" : "");
         return 0;
     }
     if (v.owner != k->owner) {
@@ -4228,8 +4233,8 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
 PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
     ptx__fail(k, PTX_E_GUARD, site,
-              "%s makes a value, which would be undefined where the guard of %s is false; "
-              "use selp, ld_if or ptx_set",
+              "%s makes a value, which would be undefined where the guard of %s is false; make it before "
+              "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
               name, k->guard_site);
     return 0;
 }
@@ -5681,14 +5686,14 @@ PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name
     uint32_t size, start;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     size = ptx_type_bytes(type);
-    if (align < size) align = size;
-    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0) {
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "shared memory of %u elements of type %s, aligned to %u: must be 1 or more, of a type with "
                   "a size, aligned to 1, 2, 4 ... 1024",
                   count, ptx_type_name(type), align);
         return ptx__none();
     }
+    if (align < size) align = size;
     start = ptx__align_up(k->shared_bytes, align);
     if (count > 49152u / size || start > 49152u - count * size) {
         ptx__fail(k, PTX_E_SHARED_LIMIT, site,
@@ -5719,14 +5724,14 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
     int ok;
     if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
     if (!ptx__require_type(k, site, type)) return ptx__none();
-    if (align < size) align = size;
-    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0 || count > 524288u / size) {
+    if (size == 0 || (align & (align - 1)) || align > 1024 || count == 0 || count > 524288u / size) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "local memory of %u elements of type %s, aligned to %u: must be 1 or more, 512 KiB at "
                   "most, of a type with a size, aligned to 1, 2, 4 ... 1024",
                   count, ptx_type_name(type), align);
         return ptx__none();
     }
+    if (align < size) align = size;
     at = ptx__name(k->m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
     PTX__ROOM(k->m, k->locals, 1, ok);
@@ -5884,12 +5889,15 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, c
     if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
     if (!ptx__mine(k, site, b, "the address")) return 0;
     if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "%s: an address in %s space is an integer of %u bits, this is %s",
-                  name,
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
                   want == 32               ? "shared"
                   : b.space == PTX_GENERIC ? "generic"
                                            : "global",
-                  want, ptx__fact(b.type)->name);
+                  want, ptx__fact(b.type)->name,
+                  want == 32 ? "ptx_shared() gives one"
+                             : "ptx_param_ptr() declares one, ptx_ptr(x, PTX_GLOBAL) makes one of a u64, "
+                               "ptx_ptr(x, PTX_SHARED) one in shared space of a u32");
         return 0;
     }
     if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647) {
@@ -6114,6 +6122,12 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
+    if (address.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> address.type & 1)) {
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
+                  ptx__describe(address));
+        return ptx__none();
+    }
     if (!bytes) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
         return ptx__none();
@@ -6135,15 +6149,15 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                   ptx__describe(address));
         return ptx__none();
     }
-    if (!ptx__mine(k, site, index, "the index")) return ptx__none();
+    if (index.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, index, "the index")) return ptx__none();
     if (index.space && address.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
         return ptx__none();
     }
     if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
-        ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s",
-                  ptx__describe(index));
+        ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
+                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
         return ptx__none();
     }
     if (index.type == PTX_S32 && bytes > 0x7fffffffu) {
@@ -7161,8 +7175,8 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     }
     if (!ptx__mine(k, site, index, "the index")) return;
     if (!((PTX__I32 | PTX__T(B32)) >> index.type & 1)) {
-        ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s",
-                  ptx__describe(index));
+        ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
+                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
         return;
     }
     index.type = PTX_U32;

@@ -640,7 +640,7 @@ typedef struct ptxcu_kv_scatter_desc {
     const ptxcu_kv_cache *cache; /* read during the call only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step, sequence_step; /* checked by prepare */
+    uint32_t position, position_step, sequence_step; /* checked by prepare; 0 where a tensor gives them */
 } ptxcu_kv_scatter_desc;
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
@@ -1539,6 +1539,9 @@ static ptxcu_code ptxcu__use_context(ptxcu *cu, void *context, int devices) {
 static ptxcu_code ptxcu__choose_context(ptxcu *cu, const ptxcu_desc *desc, int devices) {
     int result, ordinal = desc->device;
     void *current = NULL;
+    if (desc->use_current_context != 0 && desc->use_current_context != 1)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_open: use_current_context is %d, must be 0 or 1",
+                           desc->use_current_context);
     if (desc->context && desc->use_current_context)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_open: context and use_current_context exclude each other; give one");
@@ -3254,18 +3257,21 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     int i;
-    for (i = 0; i < 3; i++) {
-        if (g->grid[i] == 0 || g->grid[i] > d->max_grid[i])
-            return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': grid %c is %u, must be 1 to %u", e->name,
-                               "xyz"[i], (unsigned)g -> grid[i], (unsigned)d -> max_grid[i]);
+    for (i = 0; i < 3; i++) { /* the block first: ptx_launch_1d counts no blocks of no threads */
         if (g->block[i] == 0 || g->block[i] > d->max_block[i])
             return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': block %c is %u, must be 1 to %u", e->name,
                                "xyz"[i], (unsigned)g -> block[i], (unsigned)d -> max_block[i]);
+        if (g->grid[i] == 0 || g->grid[i] > d->max_grid[i])
+            return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': grid %c is %u, must be 1 to %u", e->name,
+                               "xyz"[i], (unsigned)g -> grid[i], (unsigned)d -> max_grid[i]);
     }
     if (threads > e->max_threads)
         return ptxcu__fail(cu, PTXCU_E_LAUNCH,
                            "entry '%s': a block of %llu threads, at most %u can be launched", e->name,
                            (unsigned long long)threads, (unsigned)e->max_threads);
+    if (g->cooperative > 1)
+        return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': cooperative is %u, must be 0 or 1", e->name,
+                           (unsigned)g->cooperative);
     return ptxcu__fail(cu, PTXCU_E_LAUNCH,
                        "entry '%s': %u bytes of dynamic and %u of static shared memory, a block can have %u",
                        e->name, (unsigned)g->shared_bytes, (unsigned)e->shared_bytes,
@@ -3285,7 +3291,7 @@ static ptxcu_code ptxcu__prepare_launch(ptxcu *cu, ptxcu_program *program, const
         || g->grid[2] - 1 >= d->max_grid[2] || g->block[0] - 1 >= d->max_block[0]
         || g->block[1] - 1 >= d->max_block[1] || g->block[2] - 1 >= d->max_block[2]
         || (uint64_t)g->block[0] * g->block[1] * g->block[2] > e->max_threads
-        || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin)
+        || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin || g->cooperative > 1)
         return ptxcu__fail_geometry(cu, e, g);
     if ((g->cluster[0] | g->cluster[1] | g->cluster[2]) && !ptxcu__is_valid_cluster(cu, g))
         return ptxcu__fail_cluster(cu, e, g);
@@ -4061,8 +4067,9 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
                                            : PTX_NONE;
     uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
     if (c->code == PTXCU_E_NONE && *ptxk_format_name(format) == '?')
-        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be PTXK_Q4_K ...",
-                              c->name, name, ptxk__value_name_of(format).s);
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: the format of %s is %s, must be " PTXK__FORMAT_LIST,
+                        c->name, name, ptxk__value_name_of(format).s);
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
@@ -4486,6 +4493,15 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
                    "tokens", 1, from->shape[0], 0, 0, 0);
     ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    "tokens", 1, from->shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && desc->positions.owner && (desc->position || desc->position_step))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "kv_scatter: positions is set, and position is %u and position_step %u; give "
+                             "positions or the two numbers",
+                             (unsigned)desc->position, (unsigned)desc->position_step);
+    if (c.code == PTXCU_E_NONE && desc->sequences.owner && desc->sequence_step)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "kv_scatter: sequences is set and sequence_step is %u; give one of them",
+                             (unsigned)desc->sequence_step);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
         const ptxcu_tensor *k = &cache->k;

@@ -48,7 +48,8 @@
           memory that is written. It does not read device memory.
 
    ZERO   A field that is 0 means the same in every description. A type or a format: refused; of an optional
-          tensor (append_type, second, third): the tensor is absent. A count or a size (heads, head_dim,
+          tensor (append_type, second, third): the tensor is absent; of no tensor (weight_type of a norm
+          that is PTXK_NORM_PLAIN): taken. A count or a size (heads, head_dim,
           queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention,
           else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method:
           the first of their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
@@ -586,7 +587,7 @@ typedef struct ptxk_norm_desc {
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16; with _PLAIN also 0 */
     uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
 } ptxk_norm_desc;
 
@@ -1102,10 +1103,10 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
+#define PTXK__FORMAT_LIST "PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
-    return ptxk__refuse(why, PTX_E_DESC,
-                        "%s: %s is %s, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K",
-                        op, field, ptxk__value_name_of(format).s);
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
+                        ptxk__value_name_of(format).s);
 }
 
 static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
@@ -7806,7 +7807,8 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if ((code = ptxk__check_n("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("norm", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("norm", "y_type", d->y_type, why)) != PTX_E_NONE
-        || (code = ptxk__check_type("norm", "weight_type", d->weight_type, why)) != PTX_E_NONE)
+        || ((d->weight_type || !(d->flags & PTXK_NORM_PLAIN))
+            && (code = ptxk__check_type("norm", "weight_type", d->weight_type, why)) != PTX_E_NONE))
         return code;
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",

@@ -214,6 +214,12 @@ static inline void show_progress(progress *p, uint64_t done, uint64_t of) {
     }
 }
 
+/* Keeps of all errors the largest beside its bound, and that bound. Both begin as 0. */
+static inline void keep_worst(double error, double bound, double *worst, double *worst_bound) {
+    int none = !(*worst > 0 || *worst_bound > 0);
+    if (none || error * *worst_bound > *worst * bound) *worst = error, *worst_bound = bound;
+}
+
 #ifdef EXAMPLE /* the name that messages begin with */
 /* -- the device: one step that may fail, memory that is given back at the end -- */
 

@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     size_t row, q_count, cache_bytes, i;
     void *k_host[LIST_MAX], *v_host[LIST_MAX];
     float *q, *out;
-    double *expected, *bound, *lse, *lse_bound, worst = 0, worst_bound = 1, best_ms = 0;
+    double *expected, *bound, *lse, *lse_bound, worst = 0, worst_bound = 0, best_ms = 0;
     uint32_t b, wrong = 0, r;
     ptxcu_buffer buffer;
     ptxcu_event begin, end;
@@ -203,7 +203,7 @@ int main(int argc, char **argv) {
         for (i = 0; i < row; i++) {
             double error = fabs((double)out[b * row + i] - expected[i]);
             if (!(error <= bound[i])) wrong++;
-            if (error * worst_bound > worst * bound[i]) worst = error, worst_bound = bound[i];
+            keep_worst(error, bound[i], &worst, &worst_bound);
         }
         free(k_host[b]);
         free(v_host[b]);

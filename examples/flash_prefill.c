@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     size_t queries, keys;
     uint64_t state;
     uint32_t d, i, e, h, step, rows = 0, wrong = 0;
-    double best_ms = 0, worst = 0, worst_bound = 1, truth[256], bound[256], lse[2], products;
+    double best_ms = 0, worst = 0, worst_bound = 0, truth[256], bound[256], lse[2], products;
     void *q_host, *k_host, *v_host, *result;
     progress checking = {"checking", 0, 0};
 
@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
             for (e = 0; e < d; e++) {
                 double error = fabs(ref_get(result, format, at + e) - truth[e]);
                 if (!(error <= bound[e])) bad = 1;
-                if (error * worst_bound > worst * bound[e]) worst = error, worst_bound = bound[e];
+                keep_worst(error, bound[e], &worst, &worst_bound);
             }
             wrong += (uint32_t)bad;
         }

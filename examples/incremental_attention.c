@@ -146,7 +146,7 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
     static double want[HEADS * DIM], bound[HEADS * DIM], lse[HEADS], lse_bound[HEADS];
     ref_attention r;
     static uint16_t full[2][CACHE];
-    double worst = 0, worst_bound = 1;
+    double worst = 0, worst_bound = 0;
     uint32_t b, g, t, e, which, wrong = 0, i;
     for (b = 0; b < BATCH; b++) {
         uint32_t length = start_lengths[b] + tokens;
@@ -174,7 +174,7 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
         for (i = 0; i < HEADS * DIM; i++) {
             double error = fabs((double)have[b * HEADS * DIM + i] - want[i]);
             if (!(error <= bound[i])) wrong++;
-            if (error * worst_bound > worst * bound[i]) worst = error, worst_bound = bound[i];
+            keep_worst(error, bound[i], &worst, &worst_bound);
         }
     }
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u "

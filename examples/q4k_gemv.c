@@ -58,13 +58,14 @@ static int read_blocks(unsigned char *blocks, size_t bytes, const char *path) {
     FILE *file = fopen(path, "rb");
     size_t got = file ? fread(blocks, 1, bytes, file) : 0;
     int more = file && got == bytes ? fgetc(file) != EOF : 0;
+    int failed = !file || ferror(file) ? errno : 0;
     if (file) (void)fclose(file);
-    if (got == bytes && !more) return 1;
-    fprintf(stderr, "q4k_gemv: %s %s %lu bytes, n rows of k / 256 blocks of 144\n", path,
-            !file  ? "cannot be read; it should have"
+    if (got == bytes && !more && !failed) return 1;
+    fprintf(stderr, "q4k_gemv: %s %s%s%s %lu bytes, n rows of k / 256 blocks of 144\n", path,
+            failed ? "cannot be read: "
             : more ? "has more than"
                    : "has fewer than",
-            (unsigned long)bytes);
+            failed ? strerror(failed) : "", failed ? "; it should have" : "", (unsigned long)bytes);
     return 0;
 }
 
@@ -101,7 +102,7 @@ int main(int argc, char **argv) {
     float *x, *gamma, *y;
     uint64_t state, row_bytes, count, i;
     uint32_t r, c, wrong = 0, k, step;
-    double worst = 0, worst_bound = 1, best_ms = 0;
+    double worst = 0, worst_bound = 0, best_ms = 0;
     int (*counters_get)(ptxsim_counters *, size_t) = NULL;
     void (*counters_reset)(void) = NULL;
     ptxsim_counters counted;
@@ -207,7 +208,7 @@ int main(int argc, char **argv) {
             bound = 1.01 * rms * bound + 2e-6 * fabs(want) + 1e-30;
             error = fabs((double)y[(size_t)c * shape.n + r] - want);
             if (!(error <= bound)) wrong++;
-            if (error * worst_bound > worst * bound) worst = error, worst_bound = bound;
+            keep_worst(error, bound, &worst, &worst_bound);
         }
     }
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u rows "

@@ -200,14 +200,15 @@ for h in $headers; do
     if [ "${longest%% *}" -le 16000 ]; then ok; else bad "$h: a logical line has $longest"; fi
 done
 
-# -- no line over 110 columns --
-long=$(for f in *.h tests/*.[ch] tests/*.sh tests/*/*.[ch] tests/*/*.inc tests/*/*.def examples/*.[ch]; do
-    [ -f "$f" ] && awk -v f="$f" 'length($0) > 110 {print "  " f ":" FNR ": " length($0) " columns"}' "$f"
+# -- lines: at most 110 columns where users read, 120 in the tests --
+long=$(for f in *.h examples/*.[ch] tests/*.[ch] tests/*.sh tests/*/*.[ch] tests/*/*.inc tests/*/*.def; do
+    case $f in tests/*) most=120 ;; *) most=110 ;; esac
+    awk -v f="$f" -v most=$most 'length($0) > most {print "  " f ":" FNR ": " length($0) " columns"}' "$f"
 done)
 if [ -z "$long" ]; then
     ok
 else
-    bad "lines over 110 columns: $(echo "$long" | wc -l)"
+    bad "lines over 110 columns, 120 in the tests: $(echo "$long" | wc -l)"
     echo "$long" | head -n 20
 fi
 

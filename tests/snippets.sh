@@ -120,6 +120,10 @@ uint64_t modifiers(void) {
     sed -n 's/^#define \(PTX_[A-Z0-9_]*\) PTX__[AM]([0-9]*).*/        | \1/p' ptxgen.h
     echo '        | PTX_SM(90) | PTX_SM_A(90) | PTX_SM_F(100);
 }
+uint64_t targets(unsigned number, int other, size_t large);
+uint64_t targets(unsigned number, int other, size_t large) {
+    return PTX_SM(number) | PTX_SM_A(other) | PTX_SM_F(large);
+}
 uint64_t forms(void);
 uint64_t forms(void) {
     uint64_t all = 0;
@@ -143,6 +147,7 @@ try() { # compiler, standard, file, flags
 }
 for cc in gcc clang; do try $cc c99 "$t/all.c" "$strict -Wstrict-prototypes"; done
 for cxx in g++ clang++; do try $cxx c++11 "$t/all.cpp" "$strict_cxx"; done
+try g++ c++11 "$t/all.cpp" "$strict_cxx -Wuseless-cast" # which clang++ does not know
 
 # What builds a kernel does.
 echo '    return failures() != 0; }' >>"$t/main.c"

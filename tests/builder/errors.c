@@ -335,9 +335,12 @@ static void handles(void) {
     start(75), L ptx_set(k, v, u), WRONG("zero variable, set", PTX_E_HANDLE, "variable");
     start(75), L ptx_get(k, v), WRONG("zero variable, get", PTX_E_HANDLE, "no value");
     start(75), L ptx_bra(k, nowhere), WRONG("zero label", PTX_E_HANDLE, "label");
-    start(75), L ptx_cvt(k, PTX_F32, ptx_imm(1)), WRONG("cvt of an immediate", PTX_E_HANDLE, "cvt|immediate");
+    start(75), L ptx_cvt(k, PTX_F32, ptx_imm(1)),
+    WRONG("cvt of an immediate", PTX_E_HANDLE, "cvt|immediate|ptx_mov(k, x)");
     start(75), L ptx_ld(k, PTX_U32, ptx_at(ptx_u64(64), 0)),
-    WRONG("immediate address", PTX_E_HANDLE, "address|u64");
+    WRONG("immediate address", PTX_E_HANDLE, "address|an immediate of type u64|ptx_mov");
+    start(75), L ptx_if(k, ptx_imm(1)), WRONG("condition of the host", PTX_E_TYPE, "immediate|an if of C");
+    start(75), L ptx_guard(k, ptx_u32(1)), WRONG("guard of the host", PTX_E_TYPE, "u32|an if of C");
     start(75), k2 = ptx_entry(m, "second"), x = ptx_param(k2, "x", PTX_U32);
     L ptx_add(k, u, x), WRONG("value of another kernel", PTX_E_FOREIGN, "operand 2|u32|another kernel");
     start(75), k2 = ptx_entry(m, "second"), label = ptx_label_new(k2);
@@ -409,7 +412,11 @@ static void addresses(void) {
     WRONG("64 bits as a shared address", PTX_E_ADDRESS, "ld|shared|32|u64");
     start(75), L ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(u, PTX_GLOBAL), 0));
     WRONG("32 bits as a global address", PTX_E_ADDRESS, "ld|global|64|u32");
-    start(75), L ptx_ld(k, PTX_U32, ptx_at(u, 0)), WRONG("32 bits, generic", PTX_E_ADDRESS, "generic|64|u32");
+    start(75), L ptx_ld(k, PTX_U32, ptx_at(u, 0)),
+    WRONG("32 bits, generic", PTX_E_ADDRESS, "generic|64|u32|ptx_param_ptr()|ptx_ptr(x, PTX_SH");
+    start(75), L ptx_elem(k, PTX_F32, f, u), WRONG("f32 as a base", PTX_E_ADDRESS, "f32|ptx_param_ptr()");
+    start(75), L ptx_elem(k, PTX_F32, p, ptx_f32(1)), WRONG("index 1.0", PTX_E_TYPE, "f32: write ptx_u32(");
+    start(75), L ptx_elem(k, PTX_F32, p, f), WRONG("f32 as an index", PTX_E_TYPE, "f32: ptx_cvt(k, PTX_U32");
     start(75), L ptx_ld(k, PTX_U32, ptx_at(f, 0)), WRONG("f32 as an address", PTX_E_ADDRESS, "ld|f32");
     start(75), L ptx_st(k, PTX_U32, ptx_at(d, 0), u), WRONG("f64 as an address", PTX_E_ADDRESS, "st|f64");
     start(75), L ptx_ld(k, PTX_U32, ptx_at(blk, 16)), WRONG("behind the block", PTX_E_ADDRESS, "blk|16|19");
@@ -435,6 +442,10 @@ static void addresses(void) {
     WRONG("v4, 8-aligned parameter", PTX_E_ALIGN, "16|8");
     start(75), L ptx_atom(k, PTX_ATOM_ADD, ptx_at(sh, 2), u), WRONG("odd atomic", PTX_E_ALIGN, "4|offset 2");
     start(75), L ptx_shared(k, "t", PTX_U32, 1, 12), WRONG("alignment of 12", PTX_E_ARGUMENT, "12");
+    start(75), L ptx_shared(k, "t", PTX_U32, 1, 3), WRONG("alignment of 3", PTX_E_ARGUMENT, "aligned to 3");
+    start(75), L ptx_local(k, "t", PTX_U32, 1, 3), WRONG("local alignment of 3", PTX_E_ARGUMENT, "to 3");
+    start(75), ptx_st(k, PTX_U32, ptx_at(ptx_shared(k, "t", PTX_U32, 1, 2), 0), u), ptx_ret(k),
+    FINE("an alignment below the element's");
     start(75), L ptx_shared(k, "t", PTX_U32, 0, 0), WRONG("shared of nothing", PTX_E_ARGUMENT, "0 elements");
     start(75), L ptx_param_bytes(k, "t", 16, 128), WRONG("parameter alignment", PTX_E_ARGUMENT, "128");
     start(75), L ptx_param_bytes(k, "t", 0, 4), WRONG("parameter of nothing", PTX_E_ARGUMENT, "");
@@ -463,11 +474,15 @@ static void addresses(void) {
 
 static void guards(void) {
     ptx_label label;
+    ptx_var var;
     start(75), ptx_guard(k, c), L ptx_add(k, u, u), WRONG("guard before a value", PTX_E_GUARD, "add");
     start(75), ptx_guard(k, c), L ptx_ld(k, PTX_U32, ptx_at(p, 0)),
     WRONG("guard before ld", PTX_E_GUARD, "ld");
     start(75), ptx_guard(k, c), L ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), u),
     WRONG("before atom", PTX_E_GUARD, "atom");
+    start(75), var = ptx_var_new(k, u), ptx_guard(k, c);
+    L ptx_st_elem(k, PTX_U32, p, ptx_imm(3), ptx_get(k, var));
+    WRONG("guard before the value of a store", PTX_E_GUARD, "mov|make it before ptx_guard");
     start(75), ptx_guard(k, c), L ptx_var_new(k, u), WRONG("guard before a variable", PTX_E_GUARD, "mov");
     start(75), ptx_guard(k, c), L ptx_sreg(k, PTX_TID_X), WRONG("guard before sreg", PTX_E_GUARD, "mov");
     start(75), label = ptx_label_new(k), ptx_guard(k, c), L ptx_place(k, label);

@@ -192,6 +192,10 @@ static void test_open(const char *library) {
     d.use_current_context = 1;
     EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_CONTEXT, "no context is current on this thread");
     ptxcu_close(second);
+    d.use_current_context = 2;
+    EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_ARGUMENT, "use_current_context is 2, must be 0 or 1");
+    ptxcu_close(second);
+    d.use_current_context = 1;
     d.context = ptxcu_get_context(cu);
     EXPECT(second, ptxcu_open(&second, &d), PTXCU_E_ARGUMENT, "exclude each other");
     CHECK(ptxcu_get_context(second) == NULL && ptxcu_get_context(NULL) == NULL);
@@ -382,6 +386,11 @@ static void test_saxpy(ptxcu *cu, ptxcu *other) {
     EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "a block of 257 threads, at most 256");
     g = geometry(8, 0);
     EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "block x is 0");
+    g = ptx_launch_1d(N, 0);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "block x is 0");
+    g = geometry(8, 32);
+    g.cooperative = 2;
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "cooperative is 2, must be 0 or 1");
     g = geometry(0, 32);
     EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "grid x is 0");
     g = geometry(8, 32);
@@ -557,7 +566,7 @@ static void test_operation(ptxcu *cu, const counter *c) {
     plan = fill_plan();
     plan.launches = 2; /* the second has no geometry: nothing is launched */
     launches = calls ? calls("cuLaunchKernel") : 0;
-    EXPECT(cu, ptxcu_run(cu, p, &plan, &args, sizeof args, NULL), PTXCU_E_LAUNCH, "grid x is 0");
+    EXPECT(cu, ptxcu_run(cu, p, &plan, &args, sizeof args, NULL), PTXCU_E_LAUNCH, "block x is 0");
     if (calls) CHECK(calls("cuLaunchKernel") == launches);
     plan.launches = 0;
     WORKS(cu, ptxcu_run(cu, p, &plan, NULL, 0, NULL));

@@ -1281,6 +1281,18 @@ static void test_scatter(ptxcu *cu) {
             x.cache = NULL;
             EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT, "kv_scatter: cache is NULL");
             x.cache = &cache;
+            x.position = 3; /* of both, the host's number would count for nothing */
+            EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT,
+                   "positions is set, and position is 3 and position_step 0");
+            x.position = 0;
+            x.position_step = 1;
+            EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT,
+                   "positions is set, and position is 0 and position_step 1");
+            x.position_step = 0;
+            x.sequences = positions;
+            EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT,
+                   "sequences is set and sequence_step is 1; give one");
+            x.sequences = zero_tensor();
             x.positions = zero_tensor();
             x.position = M; /* pos < max_seq */
             EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT,
@@ -1297,6 +1309,7 @@ static void test_scatter(ptxcu *cu) {
             if (calls) CHECK(launched() == before);
             WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL)); /* the twin: the last row */
             WORKS(cu, ptxcu_kv_scatter_prepare(cu, &x, &call));
+            x.position = 0;
             WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &t)); /* it needs none */
             CHECK(t.owner == NULL);
             WORKS(cu, ptxcu_sync(cu));

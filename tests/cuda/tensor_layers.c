@@ -134,7 +134,8 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, swiglu, d.swiglu = 1, PTXCU_E_SHAPE, "SwiGLU (PTXK_GEMV_SWIGLU) takes two matrices");
     BAD(gemv, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemv: unused is 1, must be 0");
     BAD(gemv, unused, d.more[1].unused = 1, PTXCU_E_ARGUMENT, "gemv: more[1].unused is 1, must be 0");
-    BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77");
+    BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT,
+        "format of weights is 77, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K");
     BAD(gemv, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
     BAD(gemv, format, d.more[0].format = 0, PTXCU_E_ARGUMENT, "format of more[0].weights is 0");
     BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");

@@ -60,7 +60,7 @@ check "a prompt, small" 0 ": ok" "$prefill" --seq 70 --heads 2 --kv-heads 1 --he
 check "a prompt, f32, window" 0 ": ok" "$prefill" --seq 50 --type f32 --head-dim 40 --window 20 --causal 0
 check "a prompt of nothing" 2 "'0' is no whole number from 1" "$prefill" --seq 0
 check "a long launch tells how far it is" 0 "flash_prefill[a-z0-9_]*: [0-9]* of [0-9]* blocks begun" \
-    env PTXSIM_PROGRESS=1 "$prefill" --seq 256 --heads 2 --kv-heads 1 --head-dim 64
+    env PTXSIM_PROGRESS=1 "$prefill" --seq 512 --heads 2 --kv-heads 1 --head-dim 64
 check "a head_dim that prefill refuses" 2 "head_dim is 512" "$prefill" --head-dim 512
 check "a token loop and its graph" 0 "the same bits" "$build/incremental_attention" --tokens 5
 check "no tokens" 2 "from 1 to 256" "$build/incremental_attention" --tokens 0
@@ -72,7 +72,10 @@ head -c 1440 /dev/zero >"$build/zeros.q4k"
 check "GEMV, blocks from a file" 0 ": ok" "$gemv" --n 5 --k 512 --file "$build/zeros.q4k" --repeat 1
 check "GEMV, a file that is too short" 2 "fewer" "$gemv" --n 6 --k 512 --file "$build/zeros.q4k"
 check "GEMV, a file that is too long" 2 "more" "$gemv" --n 4 --k 512 --file "$build/zeros.q4k"
-check "GEMV, no such file" 2 "cannot be read" "$gemv" --n 4 --k 512 --file /nowhere/q4k
+check "GEMV, a folder" 2 "cannot be read: Is a directory" "$gemv" --n 3 --k 256 --file .
+check "errors of 0 are beside their own tolerance" 0 "error      0 at worst beside a tolerance of [0-9.]*e-" \
+    "$decode" --lengths 1 --repeat 1 --type f32
+check "GEMV, no such file" 2 "cannot be read: No such file" "$gemv" --n 4 --k 512 --file /nowhere/q4k
 rm -f "$build/zeros.q4k"
 check "a K that is no multiple of 256" 2 "k is 1000" "$gemv" --k 1000
 check "nine columns" 2 "columns is 9" "$gemv" --columns 9

@@ -203,6 +203,10 @@ static void norms_of_every_length(void) {
     static const uint32_t n[] = {1,    2,     3,     8,     31,    32,    33,   100,  256,
                                  896,  1000,  1023,  1024,  1025,  1026,  2047, 2048, 4096,
                                  4104, 16381, 16384, 16385, 20000, 65537, 40960};
+    static const ptxk_norm_shape one_row = {1};
+    ptxk_norm_desc d;
+    ptxk_message why;
+    ptx_plan plan;
     uint32_t i, kind;
     worst = 0;
     for (i = 0; i < sizeof n / sizeof *n; i++)
@@ -214,6 +218,9 @@ static void norms_of_every_length(void) {
             norm_one(norm_desc(n[i], kind, PTX_F32, PTX_F32, PTX_F32, 0), 1, 0, 0);
         }
     for (kind = 0; kind < 2; kind++) norm_one(norm_desc(300, kind, PTX_F32, PTX_F32, PTX_F32, 4), 9, 1e-5, 0);
+    for (kind = 0; kind < 2; kind++) norm_one(norm_desc(300, kind, PTX_F16, PTX_F32, 0, 4), 9, 1e-5, 0);
+    d = norm_desc(300, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F64, 4); /* without gamma, still no wrong type */
+    CHECK(ptxk_norm_plan(&d, &one_row, &plan, &why) == PTX_E_DESC && strstr(why.text, "weight_type"));
     printf("note: norms: at most %.3f of the bound\n", worst);
     norm_one(norm_desc(4096, PTXK_NORM_RMS, PTX_F32, PTX_F16, PTX_F32, 1), 100, 1e-5, 1.01);
     norm_one(norm_desc(1024, PTXK_NORM_LAYER, PTX_F16, PTX_F16, PTX_F16, 2), 200, 1e-5, 1.01);
