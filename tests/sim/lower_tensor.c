@@ -134,15 +134,6 @@ static bool one_of(sim_lower *lw, const words *o, uint64_t group, const char *na
     return false;
 }
 
-static void gate(sim_lower *lw, uint32_t version, uint32_t target)
-{
-    if (lw->m->target < target)
-        sim_wrong(lw, "Feature '%s' requires .target sm_%u or higher", lw->full, target);
-    if (lw->m->version < version)
-        sim_wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", lw->full, version / 10,
-                  version % 10);
-}
-
 /* Features of one family of chips: sm_90a; sm_120a, sm_120f, sm_121a, sm_121f. */
 static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_t most)
 {

@@ -13,6 +13,7 @@
  * in front of the suspect, so other code pays nothing. */
 #include "sim.h"
 #include "lower.h"
+#include "unwritten.h"
 #include <stdarg.h>
 
 static void sim_tell(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -86,6 +87,9 @@ static void look_at_counts(sim_lower *lw, const sim_statement *s)
     } else if (s->form->cls == C_INT && (!strcmp(s->opcode, "div") || !strcmp(s->opcode, "rem"))) {
         if (s->operand_count > 2 && s->operands[2].kind == O_INT && !s->operands[2].value)
             suspect(lw, ZERO, "the divisor is 0, which leaves the result undefined");
+    } else if (s->form->lower == sim_lower_shfl) {
+        if (s->operand_count > 3 && s->operands[3].kind == O_INT && s->operands[3].value & ~(int64_t)SHFL_C)
+            suspect(lw, RANGE, OTHER_BITS, (uint32_t)s->operands[3].value);
     } else if (s->form->lower == sim_lower_bar && s->operand_count == 2 && s->operands[1].kind == O_INT
                && !s->operands[1].value)
         suspect(lw, RANGE, "a barrier for 0 threads");

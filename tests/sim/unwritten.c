@@ -20,13 +20,13 @@ enum { MAX_ORIGINS = 0x7ffe, COMPUTED = 0x8000, TRIALS = 8, MAX_USES = 24, HASH 
 typedef enum gap { G_PADDING, G_WIDE, G_ALL } gap; /* all: that the allocation has */
 
 /* Why a value is no value: nothing wrote it, or the instruction leaves it undefined. */
-typedef enum why { W_UNWRITTEN, W_ABSENT, W_ZERO } why;
+typedef enum why { W_UNWRITTEN, W_ABSENT, W_ZERO, W_OTHER_BITS } why;
 
 typedef struct origin {
     const sim_ins *ins;
     const char *name; /* a register; else memory: */
     uint64_t address;
-    uint32_t thread, bytes, byte; /* W_ABSENT: byte is the lane that was read */
+    uint32_t thread, bytes, byte; /* W_ABSENT: byte is the lane that was read; W_OTHER_BITS: operand c */
     sim_space space;
     uint8_t gap; /* G_: is it more than a struct has padding? */
     bool kept;   /* it has been in memory since */
@@ -464,6 +464,11 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
                           "the divisor is 0, which leaves the result undefined%s", shows);
         return;
     }
+    if (o->why == W_OTHER_BITS) {
+        if (sim_option.suspects)
+            sim_report_at(reader, o->ins, "count-range", o->thread % SIM_LANES, OTHER_BITS "%s", o->byte, shows);
+        return;
+    }
     if (o->name) {
         if (sim_option.registers)
             sim_report_at(reader, o->ins, "uninitialised-register", o->thread % SIM_LANES,
@@ -496,10 +501,13 @@ static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lan
     SIM_EACH_LANE(l, lanes) {
         origin o = {.ins = i, .thread = w->index * SIM_LANES + l, .gap = G_WIDE, .why = (uint8_t)y,
                     .byte = read ? read[l] : 0};
-        if (x && y == W_ZERO && get(w, x, slot, l)) continue; /* an operand was unwritten */
+        if (x && y != W_ABSENT && get(w, x, slot, l)) continue; /* an operand was unwritten */
         if (x) put(w, x, slot, l, UINT64_MAX, remember(w, &o) | COMPUTED);
         else if (y == W_ABSENT) {
             sim_report_at(w, i, "absent-lane", l, "reads from lane %u, which does not take part", o.byte);
+            return;
+        } else if (y == W_OTHER_BITS) {
+            sim_report_at(w, i, "count-range", l, OTHER_BITS, o.byte);
             return;
         }
     }
@@ -509,6 +517,10 @@ static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lan
 /* shfl reads lanes that do not take part. */
 void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *from)
 { undefined(w, i, i->d, lanes, W_ABSENT, from); }
+
+/* shfl with bits in operand c that mean nothing: warps whose result nobody reads may compute such a clamp. */
+void sim_unwritten_other_bits(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *c)
+{ undefined(w, i, i->d, lanes, W_OTHER_BITS, c); }
 
 /* div and rem. */
 void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m)

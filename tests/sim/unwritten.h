@@ -38,6 +38,9 @@ typedef struct sim_narrow {
 void sim_unwritten_narrow(struct sim_lower *lw, uint32_t slot, uint32_t bytes);
 void sim_unwritten_statement(struct sim_lower *lw, uint32_t first_note, uint32_t first_code);
 
+enum { SHFL_C = 0x1f1f };              /* shfl's operand c: its clamp and its mask of segments */
+#define OTHER_BITS "operand c is 0x%x: only its bits 0-4 (clamp) and 8-12 (segments) mean something"
+
 /* What the bytes of an access are, and where what is known of their origin lies. */
 typedef struct sim_unwritten_place {
     uint8_t *shadow;
@@ -55,6 +58,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
 void sim_unwritten_loaded(sim_warp *w, const sim_ins *i, uint32_t m);
 bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p);
 void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *from);
+void sim_unwritten_other_bits(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *c);
 void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from);
 void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to, uint32_t bytes);
 void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to);

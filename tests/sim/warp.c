@@ -30,30 +30,22 @@ static uint32_t shfl_from(const sim_warp *w, const sim_ins *i, uint32_t *from)
     return valid;
 }
 
-enum { SHFL_C = 0x1f1f };              /* its clamp and its mask of segments */
-
-static void tell_other_bits(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *c)
-{
-    SIM_EACH_LANE(l, m) {
-        if (!(c[l] & ~(uint32_t)SHFL_C)) continue;
-        sim_report_at(w, i, "count-range", l, "operand c is 0x%x: only its bits 0-4 (clamp) and 8-12 (segments) "
-                      "mean something", c[l]);
-        return;
-    }
-}
-
 void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint32_t *a = sim_slot(w, i->a), *c = sim_slot(w, i->c);
     uint32_t *d = sim_slot(w, i->d), from[SIM_LANES], out[SIM_LANES], valid = shfl_from(w, i, from), other = 0;
     for (uint32_t l = 0; l < SIM_LANES; l++) other |= c[l] & ~(uint32_t)SHFL_C;
-    if (SIM_UNLIKELY(other) && sim_option.suspects) tell_other_bits(w, i, m, c);
     for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = a[from[l]];
     if (SIM_UNLIKELY(w->unwritten)) sim_unwritten_shuffle(w, i, m, from);
     if (m != SIM_FULL && sim_option.sync_masks) {
         uint32_t absent = 0;
         SIM_EACH_LANE(l, m) absent |= (uint32_t)!(m >> from[l] & 1) << l;
         if (absent) sim_unwritten_absent(w, i, absent, from);
+    }
+    if (SIM_UNLIKELY(other) && sim_option.suspects && !(i->c & SIM_CONST_BANK)) {
+        uint32_t lanes = 0;
+        SIM_EACH_LANE(l, m) lanes |= (uint32_t)((c[l] & ~(uint32_t)SHFL_C) != 0) << l;
+        if (lanes) sim_unwritten_other_bits(w, i, lanes, c);
     }
     if (w->kernel->clocks) sim_race_shuffle(w, m, from);
     if (m == SIM_FULL) memcpy(d, out, sizeof out);
