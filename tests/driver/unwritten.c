@@ -399,6 +399,7 @@ static void test_undefined(void) {
         snprintf(text, sizeof text, down, leaves[k]);
         quiet(leaves[k], text);
     }
+    shown("a guard that nothing wrote", "mov.u32 r1, 1;\n@p5 st.global.u32 [d1], r1;", REG, "'p5'", 2);
     shown("a lane that has exited", "setp.gt.u32 p0, r0, 19; @p0 ret;\nshfl.sync.bfly.b32 r1, r0, 4, 31, -1;\n"
           "st.global.u32 [d1], r1;", "absent-lane", "lane 20", 2);
     static const char *const divisions[] = {

@@ -237,6 +237,7 @@ typedef struct sim_statement {
     const char *opcode;                /* first component */
     uint32_t line;
     int32_t guard;                     /* register index, or -1 */
+    const char *guard_name;
     bool guard_negate, labelled;       /* labelled: branches lead here */
     uint8_t type_count, operand_count;
     uint8_t types[SIM_MAX_TYPES];
