@@ -424,6 +424,7 @@ static void test_refusals(void) {
         const char *functions, *body, *text;
     } list[] = {
         {".extern .func gone(.param .b32 a);\n", "call gone, (r0);", "Unresolved extern function 'gone'"},
+        {".func self();\n.alias self, self;\n", "call self;", "Cannot alias a function to itself"},
         {ADD10, "call (r1), add10, (r0, r0);", "takes 1 arguments"},
         {ADD10, "call (r1), add10, (d0);", "differs in kind or size"},
         {ADD10, "call (r1), d2, (r0);", "requires a call prototype"},
