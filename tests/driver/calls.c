@@ -424,6 +424,7 @@ static void test_refusals(void) {
         const char *functions, *body, *text;
     } list[] = {
         {".extern .func gone(.param .b32 a);\n", "call gone, (r0);", "Unresolved extern function 'gone'"},
+        {".func self();\n.alias self, self;\n", "call self;", "Cannot alias a function to itself"},
         {ADD10, "call (r1), add10, (r0, r0);", "takes 1 arguments"},
         {ADD10, "call (r1), add10, (d0);", "differs in kind or size"},
         {ADD10, "call (r1), d2, (r0);", "requires a call prototype"},
@@ -533,6 +534,22 @@ static void test_register_shapes(void) {
           ".reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 0; call (v), f, (v); st.global.u32 [d1], v.y;", triangle);
 }
 
+/* Calls that change nothing but where they return to are no spinning, however long they take. */
+static void test_long_tree(void) {
+    enum { DEPTH = 24 };
+    uint32_t x = 0;
+    char functions[4000] = ".func leaf0() { ret; }\n", body[100];
+    for (unsigned k = 1; k <= DEPTH; k++) {
+        size_t at = strlen(functions);
+        snprintf(functions + at, sizeof functions - at, ".func leaf%u() { call leaf%u; call leaf%u; ret; }\n", k,
+                 k - 1, k - 1);
+    }
+    snprintf(body, sizeof body, "call leaf%u; st.global.u32 [d1], 7;", DEPTH);
+    int code = run_out(module_of(functions, body), 1, 1, 0, &x, 1);
+    CHECK(code == 0 && x == 7 && !report_count(), "a long tree of calls gives %d: %s", code, code ? found : findings());
+    report_clear();
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_results();
@@ -547,5 +564,6 @@ int main(int argc, char **argv) {
     test_initialisers();
     test_one_error();
     test_register_shapes();
+    test_long_tree();
     return sim_close();
 }

@@ -260,6 +260,22 @@ static void test_global(void) {
 #define DATA_W "st.global.u32 [gv], 42; //A\n"
 #define DATA_R "ld.global.u32 r2, [gv]; //B\nst.global.u32 [d0], r2;"
 
+/* Memory of the host has a name of its own in findings, not the distance to a variable of the device. */
+static void test_host_memory(void) {
+    uint32_t *words = NULL;
+    report_clear();
+    handle m = load(HEAD OUT "mov.u32 r1, %ctaid.x; st.global.u32 [d1+8], r1; ret; }\n"), f = function(m, "k");
+    SAME(cuMemHostAlloc_((void **)&words, 4096, 2), 0);
+    dptr d = (dptr)(uintptr_t)words;
+    void *params[] = {&d};
+    SAME(run(f, 2, 1, 0, params), 0);
+    findings();
+    CHECK(strstr(found, "race:") && strstr(found, "byte 8 of the 4096 bytes of host or managed memory"), "%s", found);
+    report_clear();
+    SAME(cuMemFreeHost_(words), 0);
+    SAME(cuModuleUnload_(m), 0);
+}
+
 static void test_order(void) {
     QUIET(
         "release and acquire", 2, 1,

@@ -399,6 +399,7 @@ static void test_undefined(void) {
         snprintf(text, sizeof text, down, leaves[k]);
         quiet(leaves[k], text);
     }
+    shown("a guard that nothing wrote", "mov.u32 r1, 1;\n@p5 st.global.u32 [d1], r1;", REG, "'p5'", 2);
     shown("a lane that has exited", "setp.gt.u32 p0, r0, 19; @p0 ret;\nshfl.sync.bfly.b32 r1, r0, 4, 31, -1;\n"
           "st.global.u32 [d1], r1;", "absent-lane", "lane 20", 2);
     static const char *const divisions[] = {
@@ -437,6 +438,10 @@ static void test_places(void) {
     int code = go(".loc 1 5 0\nld.shared.u32 r1, [r9];\nadd.u32 r2, r1, r0; // x.c:77\nst.global.u32 [d1], r2; ret; }\n"
                   ".file 1 \"c.c\"\n.func g() {", 0, 0);
     CHECK(!code && strstr(found, "line 16, c.c:5: ") && strstr(found, "; line 18, c.c:5 stores it"), "%s", found);
+    code = go(".loc 1 9 30\nmov.u32 r3, 0;\n.loc 2 69 9, function_name N, inlined_at 1 8 30\nmov.u32 r3, 1;\n"
+              ".loc 2 20 9, function_name N, inlined_at 2 69 9\nld.shared.u32 r1, [r9];\n.loc 1 9 3\n"
+              "st.global.u32 [d1], r1; ret; }\n.file 1 \"c.c\"\n.file 2 \"lib.h\"\n.func g() {", 0, 0);
+    CHECK(!code && strstr(found, ", lib.h:20 inlined at c.c:8: ") && strstr(found, ", c.c:9 stores it"), "%s", found);
 }
 
 int main(int argc, char **argv) {

@@ -230,6 +230,13 @@ void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap)
     (void)size;
     if (sim_heap_describe(address, out, cap)) return;
     if (address < 4096) { snprintf(out, cap, "a null pointer"); return; }
+    const sim_allocation *host = search(host_list, host_count, address);
+    if (host && address - host->base < host->size) {
+        snprintf(out, cap, "byte %llu of the %llu bytes of host or managed memory at 0x%llx",
+                 (unsigned long long)(address - host->base), (unsigned long long)host->size,
+                 (unsigned long long)host->base);
+        return;
+    }
     if (before) {
         uint64_t end = before->base + before->size, off = address - before->base;
         if (before->label)

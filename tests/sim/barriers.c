@@ -320,9 +320,9 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
 
 /* A launch in which no block has finished for a while is suspected. From then on what changes memory,
  * completes a barrier, exits or starts is counted, and each warp's state is compared with an earlier one:
- * when all warps that do not wait at barriers are where they have been, with the same registers, and nothing
- * was counted between, they will be there again for ever. A loop that counts turns, or reads a clock, is
- * never the same: that is left to the watchdog. */
+ * when all warps that do not wait at barriers are where they have been, with the same registers and open calls,
+ * and nothing was counted between, they will be there again for ever. A loop that counts turns, or reads a clock,
+ * is never the same: that is left to the watchdog. */
 
 enum { SUSPECT_NS = 400000000, CALM_ROUNDS = 256 };
 
@@ -338,6 +338,15 @@ static uint64_t state_of(const sim_warp *w)
         h = (h ^ w->p[k]) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 31;
     }
+    if (w->calls)                                             /* where the open calls return to */
+        SIM_EACH_LANE(l, w->live) {
+            const sim_lane_stack *s = &w->calls[l];
+            for (uint32_t k = 0; k < s->used; k++) {
+                h = (h ^ s->words[k]) * UINT64_C(0x9e3779b97f4a7c15);
+                h ^= h >> 30;
+            }
+            h = (h ^ s->used) * UINT64_C(0xbf58476d1ce4e5b9);
+        }
     uint64_t paths = w->live;
     for (uint32_t k = 0; k < w->path_count; k++)              /* in any order */
         paths += (((uint64_t)w->paths[k].pc << 34) ^ ((uint64_t)w->paths[k].state << 32) ^ w->paths[k].mask)

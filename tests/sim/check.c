@@ -195,17 +195,11 @@ void sim_places_free(struct sim_places *x)
     free(x);
 }
 
-/* "file.c:34" by the .loc in front of the line. */
-static int loc_site(const sim_module *m, uint32_t number, char *out, size_t cap)
+/* "file.c:34" for a line of this .file. */
+static int file_site(const sim_module *m, unsigned long file, unsigned long at, char *out, size_t cap)
 {
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&making);
-    if (!m->places) ((sim_module *)(uintptr_t)m)->places = make_places(m);
     const struct sim_places *x = m->places;
-    pthread_mutex_unlock(&making);
-    if (!x || number > m->line_count || !x->loc[number]) return 0;
     char *end;
-    unsigned long file = strtoul(text_at(m->lines[x->loc[number] - 1]) + 4, &end, 10), at = strtoul(end, NULL, 10);
     for (uint32_t n = 0; n < x->file_count; n++) {
         const char *p = text_at(m->lines[x->files[n] - 1]) + 5;
         if (strtoul(p, &end, 10) != file) continue;
@@ -217,13 +211,63 @@ static int loc_site(const sim_module *m, uint32_t number, char *out, size_t cap)
     return 0;
 }
 
+/* Reads "file line column". */
+static const char *read_place(const char *p, unsigned long place[3])
+{
+    for (int k = 0; k < 3; k++) {
+        char *end;
+        place[k] = strtoul(p, &end, 10);
+        p = end;
+    }
+    return p;
+}
+
+/* Where the code of this .loc was inlined first, by the .loc lines before it. */
+static bool inlined_at(const sim_module *m, uint32_t loc, unsigned long outer[3])
+{
+    enum { MOST_LINES = 10000 };
+    bool found = false;
+    for (uint32_t n = loc, steps = 0; n && steps < MOST_LINES; n--, steps++) {
+        const char *p = text_at(m->lines[n - 1]);
+        unsigned long place[3];
+        if (directive(p, ".entry") || directive(p, ".visible") || directive(p, ".func")) break;
+        if (!directive(p, ".loc")) continue;
+        p = read_place(p + 4, place);
+        if (found && (place[0] != outer[0] || place[1] != outer[1] || place[2] != outer[2])) continue;
+        size_t length = length_of(p);
+        const char *at = strstr(p, "inlined_at ");
+        if (!at || at > p + length) break;
+        (void)read_place(at + 11, outer);
+        found = true;
+    }
+    return found;
+}
+
+/* "file.c:34" by the .loc in front of the line, and where that was inlined. */
+static int loc_site(const sim_module *m, uint32_t number, char *out, size_t cap)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    if (!m->places) ((sim_module *)(uintptr_t)m)->places = make_places(m);
+    const struct sim_places *x = m->places;
+    pthread_mutex_unlock(&making);
+    if (!x || number > m->line_count || !x->loc[number]) return 0;
+    unsigned long place[3];
+    char outer[140];
+    (void)read_place(text_at(m->lines[x->loc[number] - 1]) + 4, place);
+    int n = file_site(m, place[0], place[1], out, cap);
+    if (n && inlined_at(m, x->loc[number], place) && file_site(m, place[0], place[1], outer, sizeof outer))
+        n += snprintf(out + n, cap - (size_t)n, " inlined at %s", outer);
+    return n;
+}
+
 /* "line 12", or "line 12, file.c:34" where the text says so: by a comment, or a .loc in front of it. And the
  * line's text without that comment. */
 static void place_text(const sim_module *m, uint32_t number, char *out, size_t cap, const char **text, int *length)
 {
     const char *line = number >= 1 && number <= m->line_count ? m->lines[number - 1] : "", *site;
     int n = comment_site(line, length_of(line), &site), used = snprintf(out, cap, "line %u", number);
-    char place[160];
+    char place[320];
     *text = text_at(line);
     *length = n ? (int)(site - 3 - *text) : (int)length_of(*text);
     while (*length > 0 && (*text)[*length - 1] == ' ') --*length;
@@ -241,7 +285,7 @@ const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_
 
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
 {
-    char detail[600], text[1400];
+    char detail[800], text[1700];
     va_list a;
     va_start(a, format);
     vsnprintf(detail, sizeof detail, format, a);

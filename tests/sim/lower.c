@@ -986,7 +986,7 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     else sim_lower_table(lw, s);
     if (s->guard >= 0) {
         uint32_t p = sim_register_slot(lw, (uint32_t)s->guard);
-        sim_note(lw, p, true, false, "(guard)");
+        sim_note(lw, p, true, false, s->guard_name);
         lw->notes[lw->note_count - 1].code = before;
         lw->notes[lw->note_count - 1].guard = true;
         if (p > 65535) sim_fatal(lw->m, s->line, "Too many predicates");

@@ -817,7 +817,7 @@ static void parse_instruction(parser *s)
         if (!is_name_start(*s->p)) syntax(s);
         st.line = s->line;
         parse_identifier(s, &guard);
-        if (guard.kind == O_REG && guard.type == T_PRED) st.guard = (int32_t)guard.reg;
+        if (guard.kind == O_REG && guard.type == T_PRED) st.guard = (int32_t)guard.reg, st.guard_name = guard.name;
         else sim_error(m, st.line, "Predicate expression expected");
         skip(s);
         if (*s->p == '.' || *s->p == '{') syntax(s);
@@ -1717,6 +1717,7 @@ static void parse_module_item(parser *s)
         expect(s, ';');
         if (!of || of->kind != SYM_FUNC || !y || y->kind != SYM_FUNC)
             sim_error(s->m, s->line, "Illegal alias '%s'", a);
+        else if (of == y) sim_error(s->m, s->line, "Cannot alias a function to itself ('%s')", a);
         else { y->function->is_alias = true; y->function = of->function; }
         return;
     }

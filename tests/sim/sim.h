@@ -237,6 +237,7 @@ typedef struct sim_statement {
     const char *opcode;                /* first component */
     uint32_t line;
     int32_t guard;                     /* register index, or -1 */
+    const char *guard_name;
     bool guard_negate, labelled;       /* labelled: branches lead here */
     uint8_t type_count, operand_count;
     uint8_t types[SIM_MAX_TYPES];
@@ -940,7 +941,7 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
-enum { SIM_LINE_TEXT = 200 };
+enum { SIM_LINE_TEXT = 340 };
 const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_TEXT]); /* "line 12, file.c:34" */
 void sim_places_free(struct sim_places *x);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);

@@ -447,7 +447,7 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
 {
     const struct sim_unwritten *u = w->block->unwritten;
     uint32_t n = from & 0x7fff;
-    char where[200] = "", shows[320] = "", place[SIM_LINE_TEXT];
+    char where[200] = "", shows[420] = "", place[SIM_LINE_TEXT];
     if (!n || n > u->origin_count) return;
     const origin *o = &u->origins[n - 1];
     sim_warp *reader = &w->block->warps[o->thread / SIM_LANES];
