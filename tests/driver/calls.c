@@ -508,7 +508,8 @@ static void test_register_shapes(void) {
           "call (r1, p0), f, (r0); @!p0 mov.u32 r1, 0; st.global.u32 [d1], r1;", ten_more);
     gives("a predicate per lane",
           ".func (.reg .pred b, .reg .pred c) f(.reg .b32 x) { setp.ge.u32 b, x, 16; setp.lt.u32 c, x, 16; ret; }\n",
-          "call (p0, p1), f, (r0); mov.u32 r1, 0; @p0 mov.u32 r1, r0; @p1 mov.u32 r1, r0; st.global.u32 [d1], r1;", same);
+          "call (p0, p1), f, (r0); mov.u32 r1, 0; @p0 mov.u32 r1, r0; @p1 mov.u32 r1, r0; "
+          "st.global.u32 [d1], r1;", same);
     gives("a vector as parameter and result",
           ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { mov.b32 a.x, x.y; mov.b32 a.y, x.x; ret; }\n",
           ".reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 10; call (v), f, (v); add.u32 r1, v.x, v.y;\n"
@@ -528,7 +529,8 @@ static void test_register_shapes(void) {
           "P: .callprototype (.reg .v2 .b32 a) _ (.reg .v2 .b32 b); .reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 0; "
           "mov.u64 d2, f; call (v), d2, (v), P; st.global.u32 [d1], v.y;", ten_more);
     gives("a vector across a recursion",
-          ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { .reg .pred p; .reg .v2 .b32 y; mov.b32 a.x, x.x; mov.b32 a.y, x.y;\n"
+          ".func (.reg .v2 .b32 a) f(.reg .v2 .b32 x) { .reg .pred p; .reg .v2 .b32 y; mov.b32 a.x, x.x; "
+          "mov.b32 a.y, x.y;\n"
           "setp.eq.u32 p, x.x, 0; @p ret; sub.u32 y.x, x.x, 1; add.u32 y.y, x.y, x.x; call (a), f, (y); "
           "add.u32 a.x, x.x, 0; ret; }\n",
           ".reg .v2 .b32 v; mov.b32 v.x, r0; mov.b32 v.y, 0; call (v), f, (v); st.global.u32 [d1], v.y;", triangle);
