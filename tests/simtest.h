@@ -6,7 +6,7 @@
  *     int main(int argc, char **argv) { sim_open(argc, argv); test_this(); ...; return sim_close(); }
  *
  * and is run from the root of the repository, with the library's path as its argument or in
- * PTXGEN_CUDA_LIBRARY.  Every tests/driver/*.c is built and run by `make test`. */
+ * PTXGEN_CUDA_LIBRARY.  Every test of tests/driver is built and run by `make test`. */
 #ifndef SIMTEST_H
 #define SIMTEST_H
 #define _GNU_SOURCE 1

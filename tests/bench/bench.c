@@ -189,7 +189,7 @@ static int bench_emission(void) {
     printf("  build, verify, print  %7.0f MB/s  %5.1f ns an instruction\n",
            (double)bytes / 1e6 / median(ours, ROUNDS), 1e9 * median(ours, ROUNDS) / (double)instructions);
     printf("  bare formatting loop  %7.0f MB/s\n", (double)bytes / 1e6 / median(bare, ROUNDS));
-    gate("build, verify, print by the bare loop", median(ratio, ROUNDS), 1, 0.4);
+    gate("build, verify, print by the bare loop", median(ratio, ROUNDS), 1, 0.6);
     ptx_module_free(m);
     free(text);
     free(again);
@@ -233,7 +233,7 @@ static int bench_length(void) {
     for (step = 0; step < SCALE_STEPS; step++)
         printf("  %-16s %5.1f %11.1f\n", scale_names[step], best[0][step], best[1][step]);
     printf("  bytes each       %5.0f %11.0f\n", bytes[0], bytes[1]);
-    gate("build, verify, print: the long by the short", total[1] / total[0], 0, 1.5);
+    gate("build, verify, print: the long by the short", total[1] / total[0], 0, 1.3);
     gate("allocations after a reset", (double)again, 0, 0);
     return 0;
 }
