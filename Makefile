@@ -13,8 +13,8 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
-# Tests lie in folders by what they prove; a program a file. PROOF holds those that `make test` leaves out:
-# they take long, and what they find a change seldom breaks.
+# Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
+# slow and seldom find a fault in a change.
 SUITES   = builder faults kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
 SCRIPTS  = dropin snippets cuda/threads examples/command_lines

@@ -1,4 +1,4 @@
-/* example.h - what the example programs share: options, memory, random data, progress, counted bytes.
+/* example.h - what the example programs share: options, memory, random data, progress.
  *
  * Options have one form in all examples: `--name value` or `--name=value`; a flag has no value. `--help`
  * prints the table of options; what is not in the table is refused with exit status 2. */
@@ -41,9 +41,9 @@ typedef struct command_line {
     const char *program, *what; /* its name, and what it does in a line */
     const option *options;
     unsigned option_count;
-    const char *names; /* of the arguments that are no options, as --help shows them; NULL: there are none */
+    const char *names; /* the arguments behind the options, as --help shows them; NULL: none */
     const char **arguments;
-    unsigned argument_count; /* so many of them are needed */
+    unsigned argument_count; /* all of them are required */
 } command_line;
 
 static void print_default(const option *o) {
@@ -197,7 +197,8 @@ static inline double uniform(uint64_t *state) {
     return (double)((*state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1.0;
 }
 
-/* Tells on standard error how far work has come that takes longer than two seconds, once a second. */
+/* Progress of work that takes longer than two seconds, on standard error, once a second. The last call has
+   done == of: it ends the line. */
 typedef struct progress {
     const char *what;
     time_t begun, told;
@@ -229,6 +230,26 @@ static inline void must(ptxcu *cu, ptxcu_code failed) {
     fprintf(stderr, "%s: %s\n", EXAMPLE, ptxcu_get_error(cu)->message);
     ptxcu_close(cu);
     exit(1);
+}
+
+static ptxcu_buffer device_buffers[2 * LIST_MAX + 8];
+static unsigned device_buffer_count;
+
+static inline ptxcu_buffer device_bytes(ptxcu *cu, size_t bytes) {
+    ptxcu_buffer *b = &device_buffers[device_buffer_count++];
+    must(cu, ptxcu_alloc(cu, bytes, b));
+    return *b;
+}
+
+static inline ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
+    ptxcu_buffer b = device_bytes(cu, bytes);
+    must(cu, ptxcu_upload(cu, b, 0, data, bytes, NULL));
+    return b;
+}
+
+/* Frees what device_bytes and to_device have allocated. */
+static inline void free_device(ptxcu *cu) {
+    while (device_buffer_count) ptxcu_free(cu, device_buffers[--device_buffer_count]);
 }
 #endif
 

@@ -23,22 +23,6 @@
 #define EXAMPLE "flash_decode"
 #include "example.h"
 
-/* Device memory, freed at the end. */
-static ptxcu_buffer buffers[2 * LIST_MAX + 8];
-static unsigned buffer_count;
-
-static ptxcu_buffer device_bytes(ptxcu *cu, size_t bytes) {
-    ptxcu_buffer *b = &buffers[buffer_count++];
-    must(cu, ptxcu_alloc(cu, bytes, b));
-    return *b;
-}
-
-static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
-    ptxcu_buffer b = device_bytes(cu, bytes);
-    must(cu, ptxcu_upload(cu, b, 0, data, bytes, NULL));
-    return b;
-}
-
 int main(int argc, char **argv) {
     static const ptx_type types[] = {PTX_F16, PTX_BF16, PTX_F32};
     uint32_t type = 0, batch, longest = 0, repeat = 3, seed = (uint32_t)time(NULL);
@@ -208,6 +192,7 @@ int main(int argc, char **argv) {
         free(k_host[b]);
         free(v_host[b]);
     }
+    show_progress(&checking, batch, batch);
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %lu "
            "wrong: %s\n",
            worst, worst_bound, wrong, (unsigned long)q_count, wrong ? "FAILED" : "ok");
@@ -217,7 +202,7 @@ int main(int argc, char **argv) {
     free(lse_bound);
     free(q);
     free(out);
-    while (buffer_count) ptxcu_free(cu, buffers[--buffer_count]);
+    free_device(cu);
     ptxcu_event_destroy(cu, begin);
     ptxcu_event_destroy(cu, end);
     ptxcu_close(cu);

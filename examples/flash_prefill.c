@@ -153,6 +153,7 @@ int main(int argc, char **argv) {
             wrong += (uint32_t)bad;
         }
     }
+    show_progress(&checking, seq, seq);
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); "
            "%u of %u rows wrong: %s\n",
            worst, worst_bound, wrong, rows, wrong ? "FAILED" : "ok");

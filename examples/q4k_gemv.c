@@ -24,22 +24,6 @@
 #define EXAMPLE "q4k_gemv"
 #include "example.h"
 
-/* Device memory, freed at the end. */
-static ptxcu_buffer buffers[8];
-static unsigned buffer_count;
-
-static ptxcu_buffer device_bytes(ptxcu *cu, size_t bytes) {
-    ptxcu_buffer *b = &buffers[buffer_count++];
-    must(cu, ptxcu_alloc(cu, bytes, b));
-    return *b;
-}
-
-static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
-    ptxcu_buffer b = device_bytes(cu, bytes);
-    must(cu, ptxcu_upload(cu, b, 0, data, bytes, NULL));
-    return b;
-}
-
 /* Random blocks: any bytes are scales and quants, but the two factors shall be numbers of a usual size. */
 static void make_blocks(unsigned char *blocks, size_t bytes, uint64_t *state) {
     size_t i;
@@ -211,6 +195,7 @@ int main(int argc, char **argv) {
             keep_worst(error, bound, &worst, &worst_bound);
         }
     }
+    show_progress(&checking, 1, 1);
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u rows "
            "wrong: %s\n",
            worst, worst_bound, wrong, (shape.n + step - 1) / step * desc.columns, wrong ? "FAILED" : "ok");
@@ -218,7 +203,7 @@ int main(int argc, char **argv) {
     free(x);
     free(gamma);
     free(y);
-    while (buffer_count) ptxcu_free(cu, buffers[--buffer_count]);
+    free_device(cu);
     ptxcu_event_destroy(cu, begin);
     ptxcu_event_destroy(cu, end);
     ptxcu_close(cu);
