@@ -47,12 +47,12 @@
           arguments before a launch: addresses not NULL and aligned, numbers in range, no overlap with
           memory that is written. It does not read device memory.
 
-   ZERO   A field that is 0 means the same in every description. A type or a format: refused; of an optional
-          tensor (append_type, second, third): the tensor is absent; of no tensor (weight_type of a norm
-          that is PTXK_NORM_PLAIN): taken. A count or a size (heads, head_dim,
-          queries, columns, dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention,
-          else 1. window, soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method:
-          the first of their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
+   ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
+          of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
+          with PTXK_NORM_PLAIN, which has no weights. A count or a size (heads, head_dim, queries, columns,
+          dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention, else 1. window,
+          soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
+          their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
 
    EPS    The eps of a norm (norm, gemv, decoder) is an argument and has no default: 0 adds nothing. Models
           state theirs, mostly 1e-5 or 1e-6. With eps 0 a row of zeros stays zeros; a row whose mean square
