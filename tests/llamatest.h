@@ -92,10 +92,10 @@ static inline int run_model(llama *m, sequences *s, float *logits)
         for (b = 0; b < s->batch; b++)
             if (i + 1 >= s->length[b]) choose = 1;
         ok = CHECK_MORE(llama_step(m, choose, stream, &why) == 0, why.text)
-             && fine(ptxcu_download(device, next, m->tokens, 0, s->batch * 4ull, stream))
+             && fine(ptxcu_download(device, next, m->step.tokens, 0, s->batch * 4ull, stream))
              && (!logits
-                 || fine(ptxcu_download(device, logits + (size_t)i * s->batch * m->config.vocab, m->logits, 0,
-                                        m->logits.bytes, stream)))
+                 || fine(ptxcu_download(device, logits + (size_t)i * s->batch * m->config.vocab, m->step.logits, 0,
+                                        m->step.logits.bytes, stream)))
              && fine(ptxcu_stream_sync(device, stream));
         for (b = 0; ok && b < s->batch; b++) s->token[b][i + 1] = next[b];
     }
