@@ -6247,9 +6247,7 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_var k_at, v_at; /* source of this thread's next copy; paged: of its part of a tile at page 0 */
-    ptx_val table;      /* paged: this sequence's row of the block table */
-    ptx_var poison;     /* paged: f32, 0, or NaN: a page lies past the pool */
+    ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
 } ptxk__prefill_state;
@@ -6718,42 +6716,46 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
-/* Elements from row to row of a page. */
-static uint32_t ptxk__prefill_page_stride(const ptxk__prefill *f) {
-    return f->flags & PTXK_PREFILL_PAGE_ROWS ? f->kv_heads * f->d : f->d;
-}
-
-/* Issues this thread's copies of the tile of k or v whose first key is `first`, from its page. */
+/* Issues this thread's copies of the tile of k or v whose first key is `first`, from its page. A page past
+   the pool makes the totals NaN. Addresses are computed each time, to save registers. */
 static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
-    ptx_val left, there, fits, page, at, from, to;
-    uint32_t shift = 0, row = ptxk__prefill_page_stride(f) * f->bytes;
+    ptx_val left, there, fits, page, at, from, to, x, stride;
+    uint32_t shift = 0, row = f->d * f->bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
     while (f->page_size >> shift > 1) shift++;
     left = ptx_sub(k, s->end, first);
     there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
+    x = ptx_ctaid_x(k);
+    at = ptx_div(k, x, ptx_u32(f->heads));
+    page = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+    page = ptx_mul_wide(k, at, page);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+    at = ptx_ptr_add(k, at, page, 4);
     page = ptx_shr(k, ptx_as(first, PTX_U32), ptx_u32(shift));
-    at = ptx_ptr_add(k, s->table, page, 4);
+    at = ptx_ptr_add(k, at, page, 4);
     page = ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     page = ptx_uniform(k, page); /* one address for the whole block */
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
     fits = ptx_setp(k, PTX_LT, page, at);
     page = ptx_selp(k, page, ptx_u32(0), fits);
     left = ptx_selp(k, left, ptx_s32(0), fits);
-    at = ptx_get(k, s->poison);
-    at = ptx_selp(k, at, ptx_f32(NAN), fits);
-    ptx_set(k, s->poison, at);
-    from = ptx_get(k, v ? s->v_at : s->k_at);
-    from = ptx_ptr(from, PTX_GLOBAL);
-    page = ptx_cvt(k, PTX_U64, page);
-    page = ptx_mul(k, page, ptx_u64((uint64_t)f->page_size * f->kv_heads * f->d * f->bytes));
-    from = ptx_ptr_add(k, from, page, 1);
+    for (i = 0; i < 2 * f->m; i++) {
+        at = ptx_get(k, s->total[i / 2][i % 2]);
+        at = ptx_selp(k, at, ptx_f32(NAN), fits);
+        ptx_set(k, s->total[i / 2][i % 2], at);
+    }
+    x = ptx_rem(k, x, ptx_u32(f->heads));
+    x = ptx_div(k, x, ptx_u32(f->heads / f->kv_heads));
     at = ptx_and(k, ptx_as(first, PTX_U32), ptx_u32(f->page_size - 1));
-    at = ptx_mul_wide(k, at, ptx_u32(row));
-    from = ptx_ptr_add(k, from, at, 1);
+    at = ptxk__page_row(k, f->kv_heads, f->page_size, rows_first != 0, page, x, at);
+    from = ptxk__arg_ptr(k, s->args,
+                         v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
+    from = ptx_ptr_add(k, from, at, row);
     to = ptx_ptr_add(k, s->shared,
                      ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
-    at = ptx_mov(k, ptx_u32(ptxk__prefill_page_stride(f)));
-    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, at, f->bytes, left);
+    stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
+    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
+    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
     ptxk__tile_commit(k);
 }
 
@@ -6877,10 +6879,6 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            if (f->page_size) {
-                x = ptx_get(k, s->poison);
-                total = ptx_op2(k, PTX_ADD, PTX_RN, total, x);
-            }
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
@@ -6957,14 +6955,6 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
     x = ptx_ctaid_x(k);
     head = ptx_rem(k, x, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
-    if (f->page_size) {
-        x = ptxk__arg_ptr(k, s->args, tensor);
-        head = ptx_mul_wide(
-            k, head, ptx_u32((f->flags & PTXK_PREFILL_PAGE_ROWS ? 1 : f->page_size) * f->d * f->bytes));
-        x = ptx_ptr_add(k, x, head, 1);
-        stride = ptx_mov(k, ptx_u32(ptxk__prefill_page_stride(f)));
-        return ptxk__tile_copy_source(k, &s->copier, x, stride, f->bytes);
-    }
     sequence = ptx_div(k, x, ptx_u32(f->heads));
     row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
                              &ragged, &count);
@@ -7043,20 +7033,15 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     else
         ptxk__prefill_readers(k, f, &s, lane, warp);
     s.at = ptx_var_new(k, begin);
-    if (f->page_size) {
-        x = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, max_pages));
-        x = ptx_mul_wide(k, q.sequence, x);
-        base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, block_table));
-        s.table = ptx_ptr_add(k, base, x, 4);
-        s.poison = ptx_var_new(k, ptx_f32(0));
+    if (!f->page_size) {
+        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
+                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+        s.v_at = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
+                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+        s.k_at = ptx_var_new(k, base);
     }
-    base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
-                                 offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-    s.v_at = ptx_var_new(k, base);
-    base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
-                                 offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-    s.k_at = ptx_var_new(k, base);
-    ptxk__prefill_copy_tile(k, f, &s, 0, begin);
+    if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     for (i = 0; i < f->m; i++) {
@@ -7067,6 +7052,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
         for (n = 0; n < f->columns; n++)
             for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     }
+    if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
