@@ -9,6 +9,8 @@
 #include "../cudatest.h"
 #include "../reference/textures.h"
 
+#include <unistd.h>
+
 /* -- the CPU driver's findings -- */
 
 static unsigned (*report_count)(void);
@@ -133,6 +135,100 @@ static ptx_module *make_kernels(ptx_target target, int grad_cubes) {
                 entries[geo][mode][type] = ++count;
             }
     return m;
+}
+
+/* Surfaces: each element size and vector, each way to treat what is outside. */
+static void make_surface_kernels(ptx_module *m) {
+    static const ptx_type types[] = {PTX_U8, PTX_U16, PTX_F32, PTX_S64};
+    static const ptx_mods outside[] = {0, PTX_CLAMP, PTX_SURFACE_ZERO};
+    static const ptx_mods what[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
+    int geo, type, n, mode, i;
+    for (geo = 0; geo < GEO_CUBE; geo++) {
+        char name[40];
+        ptx_kernel *k;
+        ptx_val s, x, y, z, v[4], value;
+        snprintf(name, sizeof name, "surface_%s", geometry_names[geo]);
+        k = ptx_entry(m, name);
+        s = ptx_param(k, "surface", PTX_U64);
+        x = ptx_param(k, "x", PTX_U32);
+        y = ptx_param(k, "y", PTX_U32);
+        z = ptx_param(k, "z", PTX_U32);
+        for (type = 0; type < 4; type++)
+            for (mode = 0; mode < 3; mode++)
+                for (n = 1; n <= 4; n *= 2) {
+                    ptx_mods o = outside[mode];
+                    ptx_type t = types[type];
+                    uint32_t count = (uint32_t)n;
+                    if (ptx_type_bytes(t) * count > 16) continue;
+                    switch (geo) {
+                    case GEO_1D:
+                        if (n > 1) ptx_surface_load_1d_vec(k, o, t, count, s, x, v);
+                        else v[0] = ptx_surface_load_1d(k, o, t, s, x);
+                        if (n > 1) ptx_surface_store_1d_vec(k, o, t, count, s, x, v);
+                        else ptx_surface_store_1d(k, o, t, s, x, v[0]);
+                        break;
+                    case GEO_2D:
+                        if (n > 1) ptx_surface_load_2d_vec(k, o, t, count, s, x, y, v);
+                        else v[0] = ptx_surface_load_2d(k, o, t, s, x, y);
+                        if (n > 1) ptx_surface_store_2d_vec(k, o, t, count, s, x, y, v);
+                        else ptx_surface_store_2d(k, o, t, s, x, y, v[0]);
+                        break;
+                    case GEO_3D:
+                        if (n > 1) ptx_surface_load_3d_vec(k, o, t, count, s, x, y, z, v);
+                        else v[0] = ptx_surface_load_3d(k, o, t, s, x, y, z);
+                        if (n > 1) ptx_surface_store_3d_vec(k, o, t, count, s, x, y, z, v);
+                        else ptx_surface_store_3d(k, o, t, s, x, y, z, v[0]);
+                        break;
+                    case GEO_1D_LAYERED:
+                        if (n > 1) ptx_surface_load_1d_layered_vec(k, o, t, count, s, z, x, v);
+                        else v[0] = ptx_surface_load_1d_layered(k, o, t, s, z, x);
+                        if (n > 1) ptx_surface_store_1d_layered_vec(k, o, t, count, s, z, x, v);
+                        else ptx_surface_store_1d_layered(k, o, t, s, z, x, v[0]);
+                        break;
+                    default:
+                        if (n > 1) ptx_surface_load_2d_layered_vec(k, o, t, count, s, z, x, y, v);
+                        else v[0] = ptx_surface_load_2d_layered(k, o, t, s, z, x, y);
+                        if (n > 1) ptx_surface_store_2d_layered_vec(k, o, t, count, s, z, x, y, v);
+                        else ptx_surface_store_2d_layered(k, o, t, s, z, x, y, v[0]);
+                    }
+                }
+        for (i = 0; i < 5 && geo <= GEO_3D; i++) {
+            ptx_type t = i > 2 ? PTX_B32 : PTX_U32;
+            value = ptx_as(x, t);
+            if (geo == GEO_1D) ptx_surface_reduce_1d(k, 0, what[i], t, s, x, value);
+            if (geo == GEO_2D) ptx_surface_reduce_2d(k, PTX_CLAMP, what[i], t, s, x, y, value);
+            if (geo == GEO_3D) ptx_surface_reduce_3d(k, PTX_SURFACE_ZERO, what[i], t, s, x, y, z, value);
+        }
+        ptx_ret(k);
+    }
+}
+
+/* Every instruction by name, for every chip: ptxas accepts it. */
+static void test_assembler(void) {
+    static const int targets[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+    char path[] = "/tmp/textures-XXXXXX", command[200];
+    int i, file = mkstemp(path);
+    FILE *out;
+    if (file < 0 || system("ptxas --version > /dev/null 2>&1")) {
+        printf("SKIPPED: there is no ptxas; the forms are held against the CPU driver alone\n");
+        if (file >= 0) remove(path);
+        return;
+    }
+    close(file);
+    for (i = 0; i < (int)(sizeof targets / sizeof targets[0]); i++) {
+        ptx_module *m = make_kernels(PTX_SM(targets[i]), 1);
+        const char *text;
+        make_surface_kernels(m);
+        text = ptx_text(m, NULL);
+        CHECK_MORE(text != NULL, ptx_get_error(m)->message);
+        out = fopen(path, "w");
+        if (text && out) fputs(text, out);
+        if (out) fclose(out);
+        snprintf(command, sizeof command, "ptxas -O0 -arch sm_%d -o /dev/null %s", targets[i], path);
+        CHECK_MORE(system(command) == 0, command);
+        ptx_module_free(m);
+    }
+    remove(path);
 }
 
 /* ---- textures against the reference ---- */
@@ -322,6 +418,7 @@ int main(int argc, char **argv) {
     memset(&c, 0, sizeof c);
     desc = describe(library && *library ? library : NULL, &c);
     start_random();
+    test_assembler();
     WORKS(cu, ptxcu_open(&cu, &desc));
     if (ptxcu_get_error(cu)->code == PTXCU_E_NONE) {
         find_extras(cu);
