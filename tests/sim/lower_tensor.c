@@ -46,8 +46,9 @@ typedef struct words {
 
 bool sim_lower_is_matrix(const char *opcode)
 {
-    static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma" };
-    if (!strchr("lsmw", opcode[0])) return false;
+    static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tex", "tld4",
+                                         "txq", "suq", "suld", "sust", "sured" };
+    if (!strchr("lsmtw", opcode[0])) return false;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (!strcmp(opcode, names[k])) return true;
     return false;

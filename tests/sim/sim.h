@@ -23,7 +23,8 @@
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
  *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol
- *   warpgroup.c  what four warps do alike                                                            */
+ *   warpgroup.c  what four warps do alike           texture.c    tex, tld4, txq, suld, sust, sured, suq
+ *   arrays.c     arrays, texture objects              lower_texture.c   the lowering of these           */
 #ifndef SIM_H
 #define SIM_H
 
@@ -572,6 +573,7 @@ typedef struct sim_kernel {
     bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
     bool triggers;                     /* griddepcontrol.launch_dependents */
+    bool surface_stores;               /* sust, sured: texels change while it runs */
     bool dynamic_set;
     int carveout, cluster_flags[2];
     struct sim_handle *handle, *kernel_handle;
@@ -598,7 +600,7 @@ const sim_device *sim_the_device(void);
 const char *sim_device_problem(void);
 uint64_t sim_device_memory(void);
 
-typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST } sim_memory_kind;
+typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST, MEM_ARRAY } sim_memory_kind;
 
 typedef struct sim_allocation {
     uint64_t base, size;
