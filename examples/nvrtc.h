@@ -63,12 +63,12 @@ static inline double busy_seconds(void) { return (double)clock() / CLOCKS_PER_SE
 /* Seconds for source to PTX, for sm_90; -1 after a message if it does not compile. *ptx, if ptx is not NULL:
    the text, to be freed. */
 static inline double nvrtc_seconds(const nvrtc *n, const char *source, char **ptx) {
-    static const char *const options[] = {"--gpu-architecture=compute_90"};
+    static const char *const options[] = {"--gpu-architecture=compute_90", "--use_fast_math", "--fmad=false"};
     double begun = busy_seconds(), seconds;
     void *program = NULL;
     size_t size = 0;
     int failed = n->create(&program, source, "source.cu", 0, NULL, NULL);
-    if (!failed) failed = n->compile(program, 1, options);
+    if (!failed) failed = n->compile(program, 3, options);
     seconds = busy_seconds() - begun;
     if (failed && program && !n->log_size(program, &size) && size) {
         char *text = (char *)calloc(size + 1, 1);
