@@ -2,6 +2,7 @@
 # Needs a C compiler and make. Uses, where they are there: a GPU and its driver, ptxas, a second compiler.
 
 CC      ?= cc
+CXX     ?= c++
 CFLAGS  ?= -O2
 SIMFLAGS = -O2
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -10,7 +11,9 @@ B        = build
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c))
+EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
+EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
+PICTURES = mandelbrot particles shader_graph $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
 # Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
@@ -23,11 +26,13 @@ SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
 
-.PHONY: all help run test proof sanitize bench fuzz gpu runtime clean FORCE
+.PHONY: all help run pictures plot test proof sanitize bench fuzz gpu runtime clean FORCE
 all: $(SIM) $(EXAMPLES) $(addprefix $(B)/tests/,$(TESTS)) $(B)/bench $(B)/bench_sim
 
 help:
 	@echo 'make run       the examples, on the GPU if there is one, else on the CPU driver (tests/sim)'
+	@echo 'make pictures  the examples that draw: the PNG files of docs/'
+	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
@@ -61,6 +66,8 @@ $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
 $(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(EXAMPLES) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)
+$(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/,$(PICTURES)) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
 $(B)/results/dropin $(B)/results/snippets: $(B)/results/%: tests/%.sh $(SIM) FORCE
@@ -76,6 +83,17 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@sh tests/compile.sh $(B)
 	@echo
 	@$(B)/bench_sim $(SIM)
+
+# The pictures of README.md; its plot, where NVRTC is installed.
+pictures: $(SIM) $(addprefix $(B)/,$(PICTURES))
+	@mkdir -p docs
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/mandelbrot --width 400 --height 250 --samples 3 --out docs/mandelbrot.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/particles --out docs/particles.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/shader_graph --width 400 --height 250 --out docs/shader_graph.png
+
+plot: $(SIM) $(B)/bench_nvrtc
+	@mkdir -p docs
+	@$(B)/bench_nvrtc $(SIM) docs/emission.svg
 
 gpu: $(EXAMPLES) $(B)/bench
 	@$(MAKE) --no-print-directory -j1 DRIVER=gpu SUITES="builder kernels cuda examples" \
@@ -106,6 +124,10 @@ $(B)/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
+$(EXAMPLES_CXX): $(B)/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examples/*.hpp)
+	@mkdir -p $(B)
+	$(CXX) -std=c++11 $(CFLAGS) -Wall -Wextra -pedantic -Wshadow $< -o $@ -ldl -lm
+
 # The implementation of the three headers, compiled once; tests include the headers as users do and link it.
 # A test that asks for private parts of a header compiles its own copy (see OWN_COPY).
 $(B)/implementation.o: tests/implementation.c $(HEADERS)
@@ -133,6 +155,10 @@ $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 $(B)/bench: tests/bench/bench.c tests/scale.h $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+$(B)/bench_nvrtc: tests/bench/nvrtc.c examples/example.h examples/nvrtc.h ptxgen.h ptxgen_cuda.h
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm
 
 # The driver's sources and the fuzzers, each in one program: texts, then calls of the driver. Seeds are
 # the texts of tests/data, those that the tests load and the small ones of the compiler's. Inputs are kept in

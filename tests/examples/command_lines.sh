@@ -21,16 +21,19 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-for source in examples/*.c; do
-    example=$(basename "$source" .c)
-    command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
-    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
+# Without optimisation: it is the command that is tested.
+sources=$(ls examples/*.c)
+if command -v c++ >/dev/null 2>&1; then sources="$sources $(ls examples/*.cpp)"; else echo "skip: there is no c++"; fi
+for source in $sources; do
+    example=$(basename "${source%.*}")
+    command=$(sed -n 's/^ *\(c[c+][c+]* .*\)$/\1/p' "$source" | head -n 1)
+    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,; s,-O2,-O0,")
     check "$example compiles with: $command" 0 "" sh -c "$command"
 done
 
 # The command line is one table in every example; only generate and ptxdump take arguments.
-for source in examples/*.c; do
-    example=$(basename "$source" .c)
+for source in $sources; do
+    example=$(basename "${source%.*}")
     check "$example --help" 0 "--help  *this text" "$build/$example" --help
     check "an unknown option of $example" 2 "--colour: unknown option; --help lists" \
         "$build/$example" --colour red
@@ -43,6 +46,14 @@ for source in examples/*.c; do
 done
 
 check "saxpy" 0 " 0 wrong" "$build/saxpy"
+check "a picture that cannot be written" 1 "/nowhere/x.png: No such file" \
+    "$build/mandelbrot" --width 8 --height 8 --out /nowhere/x.png
+graph="$build/shader_graph"
+check "a graph without its third colour" 2 "    ^ ',' is missing here" "$graph" --graph "x, y"
+check "a graph with an unknown name" 2 "     ^ neither a name" "$graph" --graph "x,y, foo(x)"
+check "a graph with too few arguments" 2 "         ^ ',' is missing" "$graph" --graph "x,y,min(x)"
+check "a graph with more behind it" 2 "      ^ the text should end here" "$graph" --graph "x,y,1 2"
+check "a graph that is empty" 2 "^^ a number, a name" "$graph" --graph ""
 decode=$build/flash_decode
 check "attention, small" 0 ": ok" "$decode" --heads 4 --kv-heads 2 --head-dim 64 --lengths 0,1,70 --repeat 1
 check "attention, bf16" 0 ": ok" \
