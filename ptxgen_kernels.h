@@ -3496,7 +3496,7 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
 /* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
 static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
-    return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
 /* Loads two words from a 2-byte aligned address. */
@@ -9104,13 +9104,13 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
 static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
     ptx_val z, t;
     z = ptx_add(k, counter, ptx_u64(1));
-    z = ptx_mad(k, z, ptx_u64(0x9e3779b97f4a7c15u), seed);
+    z = ptx_mad(k, z, ptx_wide(k, PTX_U64, 0x9e3779b97f4a7c15u), seed);
     t = ptx_shr(k, z, ptx_u32(30));
     z = ptx_xor(k, z, t);
-    z = ptx_mul(k, z, ptx_u64(0xbf58476d1ce4e5b9u));
+    z = ptx_mul(k, z, ptx_wide(k, PTX_U64, 0xbf58476d1ce4e5b9u));
     t = ptx_shr(k, z, ptx_u32(27));
     z = ptx_xor(k, z, t);
-    z = ptx_mul(k, z, ptx_u64(0x94d049bb133111ebu));
+    z = ptx_mul(k, z, ptx_wide(k, PTX_U64, 0x94d049bb133111ebu));
     t = ptx_shr(k, z, ptx_u32(31));
     return ptx_xor(k, z, t);
 }
