@@ -13,20 +13,20 @@ SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
-PICTURES = mandelbrot particles shader_graph $(notdir $(EXAMPLES_CXX))
+PICTURES = mandelbrot particles blur shader_graph $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
 # Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
 # slow and seldom find a fault in a change.
 SUITES   = builder faults kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin snippets cuda/threads examples/command_lines
+SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines
 PROOF    = kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
 
-.PHONY: all help run pictures plot test proof sanitize bench fuzz gpu runtime clean FORCE
+.PHONY: all help run pictures plot test proof sanitize bench fuzz gpu runtime install uninstall report clean FORCE
 all: $(SIM) $(EXAMPLES) $(addprefix $(B)/tests/,$(TESTS)) $(B)/bench $(B)/bench_sim
 
 help:
@@ -41,6 +41,8 @@ help:
 	@echo 'make fuzz      hostile PTX, calls and model files, random programs; FUZZ_SECONDS=60 each; needs clang'
 	@echo 'make gpu       the tests on the real driver, then the benches'
 	@echo 'make runtime   a CUDA runtime over the CPU driver, for programs that nvcc compiles'
+	@echo 'make install   the headers, pkg-config and CMake files; PREFIX=/usr/local DESTDIR=; make uninstall'
+	@echo 'make report    compiler, tools and GPU of this machine, for a report of a fault'
 	@echo 'make clean     removes build/'
 
 run: $(SIM) $(EXAMPLES)
@@ -70,7 +72,7 @@ $(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix 
 	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
-$(B)/results/dropin $(B)/results/snippets: $(B)/results/%: tests/%.sh $(SIM) FORCE
+$(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $<
@@ -105,6 +107,34 @@ gpu: $(EXAMPLES) $(B)/bench
 
 clean:
 	rm -rf $(B)
+
+# The headers, for pkg-config and CMake too; as CMakeLists.txt installs them.
+PREFIX  ?= /usr/local
+TO       = $(DESTDIR)$(PREFIX)
+version  = $(shell sed -n 's/^\#define PTX_VERSION_$(1) \([0-9]*\).*/\1/p' ptxgen.h)
+VERSION  = $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
+FILL     = sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
+  -e 's,@MINOR@,$(call version,MINOR),' -e 's,@LIBS@,-ldl,'
+INSTALLED = $(addprefix include/,$(HEADERS)) share/pkgconfig/ptxgen.pc \
+  $(addprefix share/cmake/ptxgen/,ptxgen-config.cmake ptxgen-config-version.cmake)
+
+install:
+	@mkdir -p "$(TO)/include" "$(TO)/share/pkgconfig" "$(TO)/share/cmake/ptxgen"
+	cp $(HEADERS) "$(TO)/include"
+	$(FILL) packaging/ptxgen.pc.in >"$(TO)/share/pkgconfig/ptxgen.pc"
+	cp packaging/ptxgen-config.cmake "$(TO)/share/cmake/ptxgen"
+	$(FILL) packaging/ptxgen-config-version.cmake.in >"$(TO)/share/cmake/ptxgen/ptxgen-config-version.cmake"
+
+uninstall:
+	cd "$(TO)" && rm -f $(INSTALLED)
+	-rmdir "$(TO)/share/cmake/ptxgen"
+
+# What a report of a fault should say about the machine.
+report:
+	@echo "ptxgen $(VERSION) $$(git log -1 --format=%h 2>/dev/null), $$(uname -srm)"
+	@$(CC) --version | head -n 1
+	@ptxas --version 2>/dev/null | tail -n 1 || true
+	@nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no GPU"
 
 # Needs the toolkit's headers, from beside the nvcc on the PATH.
 runtime: $(SIM)

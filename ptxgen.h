@@ -1,4 +1,4 @@
-/* ptxgen.h - v0.1 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
+/* ptxgen.h - v0.2.0 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
 
    WHAT   A typed, checked builder of PTX, the assembly language that every NVIDIA driver compiles. No nvcc,
           no LLVM, no CUDA toolkit; nothing but the C standard library. ptxgen_kernels.h (ready kernels) and
@@ -165,7 +165,13 @@
 extern "C" {
 #endif
 
-#define PTXGEN_VERSION "0.1"
+/* The version of all three headers, which must be the same. Before 1.0 a minor version may change the
+   interface. */
+#define PTX_VERSION_MAJOR 0
+#define PTX_VERSION_MINOR 2
+#define PTX_VERSION_PATCH 0
+#define PTX_VERSION_NUMBER (PTX_VERSION_MAJOR * 10000 + PTX_VERSION_MINOR * 100 + PTX_VERSION_PATCH)
+#define PTXGEN_VERSION "0.2.0"
 
 /* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
    conversion in a macro, which is in the caller's file. */
@@ -7406,7 +7412,7 @@ PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, u
 }
 
 /* The type of bits of that size. */
-static ptx_type ptx__bits_of(ptx_type type) {
+static ptx_type ptx__bits_type(ptx_type type) {
     uint32_t bytes = ptx_type_bytes(type);
     if (bytes == 1) return PTX_B8;
     if (bytes == 2) return PTX_B16;
@@ -7428,7 +7434,7 @@ PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
-    ptx_opn_(k, site, op, outside, ptx__bits_of(type), PTX_NONE, count, list, n, out);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
     for (i = 0; out && i < n && i < 4; i++)
         if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
 }
@@ -7447,7 +7453,7 @@ PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_i
     ptx_val list[12];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
     for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, ptx__bits_of(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
 }
 
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,

@@ -1,4 +1,4 @@
-/* ptxgen_cuda.h - v0.1 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
+/* ptxgen_cuda.h - v0.2.0 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
 
    WHAT   Finds the driver at run time, loads what ptxgen.h builds, caches it, launches it. No CUDA toolkit,
           no cuda.h, nothing to link but the C library (and -ldl where dlopen is apart from it).
@@ -115,6 +115,10 @@
 #define PTXGEN_CUDA_H
 
 #include "ptxgen.h"
+
+#if PTX_VERSION_NUMBER != 200
+#error "ptxgen_cuda.h and ptxgen.h must have the same version: copy both again"
+#endif
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-/* ptxgen_kernels.h - v0.1 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
+/* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
    WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
           and a plan (entries, grids, workspace size, bytes of traffic) come out.
@@ -64,6 +64,10 @@
 #define PTXGEN_KERNELS_H
 
 #include "ptxgen.h"
+
+#if PTX_VERSION_NUMBER != 200
+#error "ptxgen_kernels.h and ptxgen.h must have the same version: copy both again"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /* operators - kernels with the operators of C++: two substances react and diffuse (Gray and Scott; J. E.
-   Pearson, "Complex Patterns in a Simple System", 1993). One template is the kernel, and the host's reference.
+   Pearson, "Complex Patterns in a Simple System", 1993). One template is the kernel and the host's reference.
    c++ -std=c++11 -O2 examples/operators.cpp -o operators -ldl -lm
 
    Runs on the GPU; without one, on the CPU driver: PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./operators */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../examples/image.h"
+#include "../../examples/photograph.h"
 #include "../check.h"
 
 enum { MOST = 1 << 20 };
@@ -285,6 +286,32 @@ static void expect_particles(uint32_t count) {
     }
 }
 
+/* Both halves of blur's picture: the photograph, and two passes in double, rounded to levels between them. */
+static void expect_blur(int radius) {
+    static uint32_t photo[MOST], between[MOST];
+    int w = (int)width, h = (int)height, x, y, tap, pass, c;
+    double weight[33], sum = -1;
+    for (tap = 0; tap <= radius; tap++)
+        weight[tap] = exp(-2.0 * tap * tap / (radius * radius)), sum += 2 * weight[tap];
+    for (y = 0; y < h; y++)
+        for (x = 0; x < w; x++) photo[y * w + x] = photograph((x + 0.5) / h, (y + 0.5) / h);
+    for (pass = 0; pass < 2; pass++)
+        for (y = 0; y < h; y++)
+            for (x = 0; x < w; x++) {
+                const uint32_t *from = pass ? between : photo;
+                double rgb[3] = {0, 0, 0};
+                for (tap = -radius; tap <= radius; tap++) {
+                    int i = pass ? x : x + tap, j = pass ? y + tap : y;
+                    i = i < 0 ? 0 : i >= w ? w - 1 : i, j = j < 0 ? 0 : j >= h ? h - 1 : j;
+                    for (c = 0; c < 3; c++)
+                        rgb[c] += weight[abs(tap)] / sum / 255 * (from[j * w + i] >> 8 * c & 255);
+                }
+                (pass ? expected : between)[y * w + x] = pixel(rgb[0], rgb[1], rgb[2]);
+            }
+    for (y = 0; y < h; y++)
+        for (x = 0; x < w / 2; x++) expected[y * w + x] = photo[y * w + x];
+}
+
 /* The steps in f32 in the kernel's order, the picture in double. */
 static void expect_operators(int steps) {
     enum { W = 160, H = 100, SCALE = 4 };
@@ -353,6 +380,11 @@ int main(int argc, char **argv) {
     if (draw("particles", "--count 20001", 1, 0)) {
         expect_particles(20001);
         compare("particles", 0, 0);
+    }
+    draw("blur", "", 0, 0xa772ca42);
+    if (draw("blur", "--width 201 --height 111 --radius 7", 1, 0)) {
+        expect_blur(7);
+        compare("blur", 1, 0);
     }
     draw("shader_graph", "", 0, 0xb0b3eb2b);
     if (draw("shader_graph", "--width 333 --height 200", 1, 0)) {
