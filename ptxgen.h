@@ -1,4 +1,4 @@
-/* ptxgen.h - v0.1 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
+/* ptxgen.h - v0.2.0 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
 
    WHAT   A typed, checked builder of PTX, the assembly language that every NVIDIA driver compiles. No nvcc,
           no LLVM, no CUDA toolkit; nothing but the C standard library. ptxgen_kernels.h (ready kernels) and
@@ -165,7 +165,13 @@
 extern "C" {
 #endif
 
-#define PTXGEN_VERSION "0.1"
+/* The version of all three headers, which must be the same. Before 1.0 a minor version may change the
+   interface. */
+#define PTX_VERSION_MAJOR 0
+#define PTX_VERSION_MINOR 2
+#define PTX_VERSION_PATCH 0
+#define PTX_VERSION_NUMBER (PTX_VERSION_MAJOR * 10000 + PTX_VERSION_MINOR * 100 + PTX_VERSION_PATCH)
+#define PTXGEN_VERSION "0.2.0"
 
 /* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
    conversion in a macro, which is in the caller's file. */
@@ -1791,13 +1797,46 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         20)                                                                                                  \
     OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
         20)                                                                                                  \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)    \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+        20)                                                                                                  \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
+        20)                                                                                                  \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,   \
+        31, 20)                                                                                              \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+        20)                                                                                                  \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
+        20)                                                                                                  \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
+        20)                                                                                                  \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
+        31, 20)                                                                                              \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
+        43, 20)                                                                                              \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0,    \
+        0, 0, 43, 20)                                                                                        \
     OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
     OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
     OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
     OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
     OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
     OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                   \
     OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
         31, 20)                                                                                              \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
@@ -1809,6 +1848,14 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
         31, 20)                                                                                              \
@@ -1822,6 +1869,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,     \
+        31, 20)                                                                                              \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
+        31, 20)                                                                                              \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
+        31, 20)                                                                                              \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
+        31, 20)                                                                                              \
     OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
         31, 20)                                                                                              \
     OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
@@ -1834,8 +1897,30 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER, PTX__BORDER,  \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,             \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
     OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
     OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30)                                       \
     /* video */                                                                                              \
     OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
@@ -2437,6 +2522,169 @@ PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem
 #define ptx_cvta_to(k, space, address) ptx_cvta_to_((k), PTX__AT, (space), (address))
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
+
+/* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
+   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
+   Coordinates are f32, in texels or from 0 to 1, as the object says; or 32-bit integers, which name a texel:
+   it is not filtered, and 0 outside. layer: u32; beyond the last: the last. cube: the texel that the
+   direction (x, y, z) of any length points to; f32. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out)                                                           \
+    PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_1d_layered(k, type, texture, layer, x, out)                                                  \
+    PTX__TEX(k, PTX_TEX_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, ptx_imm(0), out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_cube_layered(k, type, texture, layer, x, y, z, out)                                          \
+    PTX__TEX(k, PTX_TEX_ACUBE, type, texture, 4, layer, x, y, z, out)
+/* At a level of detail: 0 is the largest level, 1 the next, f32. Coordinates are f32. */
+#define ptx_tex_1d_lod(k, type, texture, x, lod, out)                                                        \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_3d_lod(k, type, texture, x, y, z, lod, out)                                                  \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_3D, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
+#define ptx_tex_1d_layered_lod(k, type, texture, layer, x, lod, out)                                         \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_2d_layered_lod(k, type, texture, layer, x, y, lod, out)                                      \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A2D, type, texture, 3, layer, x, y, ptx_imm(0), lod, out)
+#define ptx_tex_cube_lod(k, type, texture, x, y, z, lod, out)                                                \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
+#define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
+/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays with
+   one f32 for each coordinate but the layer. */
+#define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_3d_grad(k, type, texture, x, y, z, dx, dy, out)                                              \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_3D, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
+#define ptx_tex_1d_layered_grad(k, type, texture, layer, x, dx, dy, out)                                     \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_2d_layered_grad(k, type, texture, layer, x, y, dx, dy, out)                                  \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A2D, type, texture, 3, layer, x, y, ptx_imm(0), dx, dy, out)
+#define ptx_tex_cube_grad(k, type, texture, x, y, z, dx, dy, out)                                            \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_CUBE, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
+#define ptx_tex_cube_layered_grad(k, type, texture, layer, x, y, z, dx, dy, out)                             \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_ACUBE, type, texture, 4, layer, x, y, z, dx, dy, out)
+/* One component (0 to 3) of the four texels that linear filtering blends, in the order (x0, y1), (x1, y1),
+   (x1, y0), (x0, y0). */
+#define ptx_tex_gather_2d(k, component, type, texture, x, y, out)                                            \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_2D, component, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_gather_2d_layered(k, component, type, texture, layer, x, y, out)                             \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_A2D, component, type, texture, 3, layer, x, y, ptx_imm(0), out)
+#define ptx_tex_gather_cube(k, component, type, texture, x, y, z, out)                                       \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_CUBE, component, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_gather_cube_layered(k, component, type, texture, layer, x, y, z, out)                        \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_ACUBE, component, type, texture, 4, layer, x, y, z, out)
+/* Sizes in texels; 0 of a dimension that there is not, or without layers or levels. */
+#define ptx_tex_width(k, object) ptx_op1(k, PTX_TXQ_WIDTH, 0, object)
+#define ptx_tex_height(k, object) ptx_op1(k, PTX_TXQ_HEIGHT, 0, object)
+#define ptx_tex_depth(k, object) ptx_op1(k, PTX_TXQ_DEPTH, 0, object)
+#define ptx_tex_layers(k, object) ptx_op1(k, PTX_TXQ_ARRAY_SIZE, 0, object)
+#define ptx_tex_levels(k, object) ptx_op1(k, PTX_TXQ_NUM_MIPMAP_LEVELS, 0, object)
+#define ptx_surface_width(k, object) ptx_op1(k, PTX_SUQ_WIDTH, 0, object)
+#define ptx_surface_height(k, object) ptx_op1(k, PTX_SUQ_HEIGHT, 0, object)
+#define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
+#define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
+/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
+   how many: 1 to 8. x counts bytes and must be a multiple of the access's size; y, z and layer count texels.
+   outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel; PTX_SURFACE_ZERO: it loads 0 and stores
+   nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4 elements, at most 16 bytes in all. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, 2, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, 3, x, y, z)
+#define ptx_surface_load_1d_layered(k, outside, type, surface, layer, x)                                     \
+    PTX__SULD(k, PTX_SULD_A1D, outside, type, surface, 2, layer, x, ptx_imm(0))
+#define ptx_surface_load_2d_layered(k, outside, type, surface, layer, x, y)                                  \
+    PTX__SULD(k, PTX_SULD_A2D, outside, type, surface, 3, layer, x, y)
+#define ptx_surface_load_1d_vec(k, outside, type, n, surface, x, out)                                        \
+    PTX__SULD_VEC(k, PTX_SULD_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_surface_load_2d_vec(k, outside, type, n, surface, x, y, out)                                     \
+    PTX__SULD_VEC(k, PTX_SULD_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), out)
+#define ptx_surface_load_3d_vec(k, outside, type, n, surface, x, y, z, out)                                  \
+    PTX__SULD_VEC(k, PTX_SULD_3D, outside, type, n, surface, 3, x, y, z, out)
+#define ptx_surface_load_1d_layered_vec(k, outside, type, n, surface, layer, x, out)                         \
+    PTX__SULD_VEC(k, PTX_SULD_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), out)
+#define ptx_surface_load_2d_layered_vec(k, outside, type, n, surface, layer, x, y, out)                      \
+    PTX__SULD_VEC(k, PTX_SULD_A2D, outside, type, n, surface, 3, layer, x, y, out)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, 2, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, 3, x, y, z, value)
+#define ptx_surface_store_1d_layered(k, outside, type, surface, layer, x, value)                             \
+    PTX__SUST(k, PTX_SUST_A1D, outside, type, surface, 2, layer, x, ptx_imm(0), value)
+#define ptx_surface_store_2d_layered(k, outside, type, surface, layer, x, y, value)                          \
+    PTX__SUST(k, PTX_SUST_A2D, outside, type, surface, 3, layer, x, y, value)
+#define ptx_surface_store_1d_vec(k, outside, type, n, surface, x, values)                                    \
+    PTX__SUST_VEC(k, PTX_SUST_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), values)
+#define ptx_surface_store_2d_vec(k, outside, type, n, surface, x, y, values)                                 \
+    PTX__SUST_VEC(k, PTX_SUST_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), values)
+#define ptx_surface_store_3d_vec(k, outside, type, n, surface, x, y, z, values)                              \
+    PTX__SUST_VEC(k, PTX_SUST_3D, outside, type, n, surface, 3, x, y, z, values)
+#define ptx_surface_store_1d_layered_vec(k, outside, type, n, surface, layer, x, values)                     \
+    PTX__SUST_VEC(k, PTX_SUST_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), values)
+#define ptx_surface_store_2d_layered_vec(k, outside, type, n, surface, layer, x, y, values)                  \
+    PTX__SUST_VEC(k, PTX_SUST_A2D, outside, type, n, surface, 3, layer, x, y, values)
+/* what: PTX_ATOM_ADD (u32, s32, u64), _MIN, _MAX (u32, s32), _AND or _OR (b32). Returns no old value. */
+#define ptx_surface_reduce_1d(k, outside, what, type, surface, x, value)                                     \
+    PTX__SURED(k, PTX_SURED_ADD_1D, outside, what, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_reduce_2d(k, outside, what, type, surface, x, y, value)                                  \
+    PTX__SURED(k, PTX_SURED_ADD_2D, outside, what, type, surface, 2, x, y, ptx_imm(0), value)
+#define ptx_surface_reduce_3d(k, outside, what, type, surface, x, y, z, value)                               \
+    PTX__SURED(k, PTX_SURED_ADD_3D, outside, what, type, surface, 3, x, y, z, value)
+#define PTX__TEX(k, op, type, t, n, a, b, c, d, out)                                                         \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), NULL, NULL, (out))
+#define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
+#define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), (dx), (dy), (out))
+#define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
+    ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
+#define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
+    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c))
+#define PTX__SULD_VEC(k, op, outside, type, n, surface, axes, a, b, c, out)                                  \
+    ptx_surface_load_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c), (out))
+#define PTX__SUST(k, op, outside, type, surface, axes, a, b, c, value)                                       \
+    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c), (value))
+#define PTX__SUST_VEC(k, op, outside, type, n, surface, axes, a, b, c, values)                               \
+    ptx_surface_store_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c),     \
+                           (values))
+#define PTX__SURED(k, op, outside, what, type, surface, axes, a, b, c, value)                                \
+    ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
+                        (value))
+PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         const ptx_val *dx, const ptx_val *dy, ptx_val *out);
+PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                ptx_val c, ptx_val d, ptx_val *out);
+PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                     ptx_val c);
+PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                      ptx_val b, ptx_val c, ptx_val *out);
+PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val value);
+PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                       ptx_val b, ptx_val c, const ptx_val *values);
+PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
+                                    ptx_val b, ptx_val c, ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -7112,6 +7360,122 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
                               ptx__space_mod((unsigned)space), address, NULL);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
+}
+
+/* -- textures and surfaces -- */
+
+/* Append a group of 1 to 4 coordinates: groups of 3 do not exist and repeat the last. */
+static uint32_t ptx__add_group(ptx_val *list, uint32_t at, const ptx_val *group, uint32_t n) {
+    uint32_t i;
+    for (i = 0; i < n; i++) list[at++] = group[i];
+    if (n == 3) list[at++] = group[2];
+    return at;
+}
+
+/* Integer coordinates are .s32. */
+static ptx_val ptx__texel_number(ptx_val v) {
+    ptx_type type = ptx_type_of(v);
+    return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
+}
+
+PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+    ptx_val list[16], group[4];
+    uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
+                             || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
+    group[0] = a;
+    group[1] = b;
+    group[2] = c;
+    group[3] = d;
+    for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
+    list[0] = texture;
+    n = ptx__add_group(list, 1, group, axes);
+    if (with_lod) list[n++] = lod;
+    if (dx && dy) {
+        n = ptx__add_group(list, n, dx, axes - layered);
+        n = ptx__add_group(list, n, dy, axes - layered);
+    }
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
+}
+
+PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                ptx_val c, ptx_val d, ptx_val *out) {
+    if (component > 3) {
+        if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
+        component = 0;
+    }
+    ptx_tex_(k, site, (ptx_op_id)((uint32_t)op + component), type, texture, axes, a, b, c, d, 0, ptx_imm(0),
+             NULL, NULL, out);
+}
+
+/* The type of bits of that size. */
+static ptx_type ptx__bits_type(ptx_type type) {
+    uint32_t bytes = ptx_type_bytes(type);
+    if (bytes == 1) return PTX_B8;
+    if (bytes == 2) return PTX_B16;
+    return bytes == 4 ? PTX_B32 : bytes == 8 ? PTX_B64 : PTX_NONE;
+}
+
+static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                      ptx_val c) {
+    ptx_val group[3];
+    group[0] = a;
+    group[1] = b;
+    group[2] = c;
+    list[0] = surface;
+    return ptx__add_group(list, 1, group, axes);
+}
+
+PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                      ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val list[8];
+    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
+    for (i = 0; out && i < n && i < 4; i++)
+        if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
+}
+
+PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                     ptx_val c) {
+    ptx_val out = ptx__none();
+    ptx_surface_load_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &out);
+    return out;
+}
+
+PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                       ptx_val b, ptx_val c, const ptx_val *values) {
+    ptx_val list[12];
+    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+}
+
+PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val value) {
+    ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
+}
+
+PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
+                                    ptx_val b, ptx_val c, ptx_val value) {
+    static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
+    ptx_val list[8];
+    uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
+    while (i < 5 && order[i] != what) i++;
+    if (i == 5) {
+        if (k)
+            ptx__fail(k, PTX_E_MODIFIER, site,
+                      "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
+        return;
+    }
+    list[n++] = value;
+    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i), outside, type, PTX_NONE, n, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
