@@ -1441,9 +1441,8 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
 }
 
 /* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
-   weights once, and chooses the token behind each; the next step takes that. Nothing may have been fed yet.
-   Logits are made for the last token of each prompt. progress: called with parts of a whole, or NULL. Waits
-   for the stream. */
+   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
+   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
 static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_span span[LLAMA_SEQUENCES];
     llama_list *step = &m->step;
@@ -1451,6 +1450,7 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     uint32_t last[LLAMA_SEQUENCES], b, n, *host;
     int bad = 0;
     for (b = 0; b < m->options.batch; b++) {
+        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
         all += m->length[b];
         last[b] = m->length[b] - 1;
     }
@@ -1474,8 +1474,11 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     }
     bad = bad
           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
-          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why)
-          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
+    if (bad)
+        ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
+    else
+        bad = llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     if (progress && !bad) progress(all, all);
     free(host);
     return bad;
