@@ -5298,8 +5298,9 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "flash_prefill: with cumulative lengths the cache must be paged");
     if (c->code == PTXCU_E_NONE && desc->kv_len > rows)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
-                              (unsigned)desc->kv_len, (unsigned long long)rows);
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
+                        (unsigned)desc->kv_len, (unsigned long long)rows);
     args->k = cache->k.address;
     args->v = cache->v.address;
     if (paged) {
@@ -5393,7 +5394,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
-        shape.kv_total = !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
+        shape.kv_total =
+            !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
         ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
         args.out = desc->out.address;
