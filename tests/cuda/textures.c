@@ -9,6 +9,7 @@
 #include "../cudatest.h"
 #include "../reference/textures.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* -- the CPU driver's findings -- */
@@ -906,6 +907,385 @@ static void test_textures(void) {
         for (round = 0; round < 3; round++) test_copies(geo);
 }
 
+/* ---- surfaces against arrays in C ---- */
+
+enum { SURFACE_LOAD, SURFACE_STORE, SURFACE_ADD, SURFACE_KERNELS };
+static uint32_t surface_entries[GEO_CUBE][4][SURFACE_KERNELS];
+static const ptx_type surface_types[] = {PTX_U8, PTX_U16, PTX_U32, PTX_U64};
+static ptxcu_program *surface_program;
+
+/* Of each thread: x, y, z or layer, a value, then where what it loads goes: outside as 0, as the nearest place. */
+typedef struct surface_access {
+    int32_t x, y, z, unused;
+    uint64_t value, zero, nearest, unused_too;
+} surface_access;
+
+static ptx_val load_at(ptx_kernel *k, int geo, ptx_mods outside, ptx_type type, ptx_val s, const ptx_val *c) {
+    switch (geo) {
+    case GEO_1D: return ptx_surface_load_1d(k, outside, type, s, c[0]);
+    case GEO_2D: return ptx_surface_load_2d(k, outside, type, s, c[0], c[1]);
+    case GEO_3D: return ptx_surface_load_3d(k, outside, type, s, c[0], c[1], c[2]);
+    case GEO_1D_LAYERED: return ptx_surface_load_1d_layered(k, outside, type, s, c[2], c[0]);
+    default: return ptx_surface_load_2d_layered(k, outside, type, s, c[2], c[0], c[1]);
+    }
+}
+
+static void store_at(ptx_kernel *k, int geo, ptx_type type, ptx_val s, const ptx_val *c, ptx_val value) {
+    switch (geo) {
+    case GEO_1D: ptx_surface_store_1d(k, PTX_SURFACE_ZERO, type, s, c[0], value); break;
+    case GEO_2D: ptx_surface_store_2d(k, PTX_SURFACE_ZERO, type, s, c[0], c[1], value); break;
+    case GEO_3D: ptx_surface_store_3d(k, PTX_SURFACE_ZERO, type, s, c[0], c[1], c[2], value); break;
+    case GEO_1D_LAYERED: ptx_surface_store_1d_layered(k, PTX_SURFACE_ZERO, type, s, c[2], c[0], value); break;
+    default: ptx_surface_store_2d_layered(k, PTX_SURFACE_ZERO, type, s, c[2], c[0], c[1], value); break;
+    }
+}
+
+static void add_at(ptx_kernel *k, int geo, ptx_val s, const ptx_val *c, ptx_val value) {
+    if (geo == GEO_1D) ptx_surface_reduce_1d(k, PTX_CLAMP, PTX_ATOM_ADD, PTX_U32, s, c[0], value);
+    if (geo == GEO_2D) ptx_surface_reduce_2d(k, PTX_CLAMP, PTX_ATOM_ADD, PTX_U32, s, c[0], c[1], value);
+    if (geo == GEO_3D) ptx_surface_reduce_3d(k, PTX_CLAMP, PTX_ATOM_ADD, PTX_U32, s, c[0], c[1], c[2], value);
+}
+
+static ptx_module *make_surfaces(ptx_target target) {
+    ptx_module_desc desc = PTX_ZERO;
+    ptx_module *m;
+    uint32_t count = 0;
+    int geo, type, what, i;
+    desc.target = target;
+    m = ptx_module_new(&desc);
+    for (geo = 0; geo < GEO_CUBE; geo++)
+        for (type = 0; type < 4; type++)
+            for (what = 0; what < SURFACE_KERNELS; what++) {
+                char name[40];
+                ptx_kernel *k;
+                ptx_type t = surface_types[type];
+                ptx_val s, list, thread, n, c[3], value;
+                if (what == SURFACE_ADD && (geo > GEO_3D || t != PTX_U32)) continue;
+                snprintf(name, sizeof name, "surface_%s_%d_%d", geometry_names[geo], type, what);
+                k = ptx_entry(m, name);
+                s = ptx_param(k, "surface", PTX_U64);
+                list = ptx_param_ptr(k, "list", PTX_GLOBAL);
+                n = ptx_param(k, "n", PTX_U32);
+                thread = ptx_global_x(k);
+                ptx_if(k, ptx_setp(k, PTX_LT, thread, n));
+                list = ptx_ptr_add(k, list, thread, sizeof(surface_access));
+                for (i = 0; i < 3; i++) c[i] = ptx_ld(k, PTX_U32, ptx_at(list, 4 * i));
+                value = ptx_ld(k, PTX_U64, ptx_at(list, 16));
+                if (what == SURFACE_LOAD)
+                    for (i = 0; i < 2; i++) {
+                        ptx_val v = load_at(k, geo, i ? PTX_CLAMP : PTX_SURFACE_ZERO, t, s, c);
+                        if (t == PTX_U8)
+                            v = ptx_cvt(k, PTX_U64, ptx_as(v, PTX_U32));
+                        else if (t != PTX_U64)
+                            v = ptx_cvt(k, PTX_U64, v);
+                        ptx_st(k, PTX_U64, ptx_at(list, 24 + 8 * i), v);
+                    }
+                else {
+                    ptx_val v = t == PTX_U64 ? value : ptx_cvt(k, t == PTX_U8 ? PTX_U32 : t, value);
+                    if (what == SURFACE_STORE)
+                        store_at(k, geo, t, s, c, v);
+                    else
+                        add_at(k, geo, s, c, v);
+                }
+                ptx_end(k);
+                ptx_ret(k);
+                surface_entries[geo][type][what] = ++count;
+            }
+    return m;
+}
+
+static void run_accesses(int geo, int type, int what, ptxcu_surface surface, surface_access *list) {
+    ptxcu_buffer b;
+    ptx_launch launch = ptx_launch_1d(FETCHES, 64);
+    ptxcu_arg args[3];
+    WORKS(cu, ptxcu_alloc(cu, FETCHES * sizeof *list, &b));
+    WORKS(cu, ptxcu_upload(cu, b, 0, list, FETCHES * sizeof *list, NULL));
+    args[0] = ptxcu_arg_u64(surface);
+    args[1] = ptxcu_arg_buffer(b);
+    args[2] = ptxcu_arg_u32(FETCHES);
+    launch.entry = surface_entries[geo][type][what] - 1;
+    WORKS(cu, ptxcu_launch(cu, surface_program, &launch, args, 3, NULL));
+    WORKS(cu, ptxcu_download(cu, list, b, 0, FETCHES * sizeof *list, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    WORKS(cu, ptxcu_free(cu, b));
+}
+
+static long limit(long v, long least, long most) { return v < least ? least : v > most ? most : v; }
+
+static void test_surface(int geo, int type) {
+    static unsigned char image[1 << 15], back[1 << 15];
+    static surface_access list[FETCHES];
+    ptxcu_array_desc d;
+    ptxcu_texture_desc td;
+    ptxcu_array array;
+    ptxcu_surface surface;
+    ptxcu_region region;
+    ref_texture t;
+    int layered = geo == GEO_1D_LAYERED || geo == GEO_2D_LAYERED, what;
+    long size = 1 << type, width, depth, i;
+    memset(&d, 0, sizeof d);
+    memset(&td, 0, sizeof td);
+    memset(&t, 0, sizeof t);
+    memset(&region, 0, sizeof region);
+    random_sizes(&t, &d, geo);
+    d.type = type == 0 ? PTX_U8 : type == 1 ? PTX_U16 : PTX_U32;
+    d.channels = type == 3 ? 2 : 1;
+    d.flags = PTXCU_ARRAY_SURFACE;
+    if (random_below(2)) { /* a level of several: the surface is level 1 */
+        ptxcu_array_desc twice = d;
+        region.level = 1;
+        twice.width *= 2;
+        twice.height *= 2;
+        twice.depth *= 2;
+        twice.levels = 2;
+        WORKS(cu, ptxcu_array_create(cu, &twice, &array));
+    } else {
+        WORKS(cu, ptxcu_array_create(cu, &d, &array));
+    }
+    width = (long)d.width;
+    depth = layered ? (long)d.layers : t.size[2];
+    for (i = 0; i < width * t.size[1] * depth * size; i++) image[i] = (unsigned char)random_u32();
+    WORKS(cu, ptxcu_array_upload(cu, &array, &region, image, 0, NULL));
+    WORKS(cu, ptxcu_surface_create(cu, &array, region.level, &surface));
+    for (what = 0; what < SURFACE_KERNELS; what++) {
+        if (!surface_entries[geo][type][what]) continue;
+        for (i = 0; i < FETCHES; i++) {
+            /* Stores: each place once, so that the order of threads does not matter. Others: also outside. */
+            long x = (long)random_below((uint32_t)width + 4) - 2;
+            long y = (long)random_below((uint32_t)t.size[1] + 2) - 1;
+            long z = (long)random_below((uint32_t)depth + 2) - (layered ? 0 : 1);
+            if (what == SURFACE_STORE) {
+                x = geo == GEO_1D ? i : i % (width + 1);
+                z = i / (width + 1);
+                y = geo == GEO_2D ? z : z % (t.size[1] + 1);
+                if (t.dims > 1) z /= t.size[1] + 1;
+            }
+            list[i].x = (int32_t)(x * size);
+            list[i].y = (int32_t)y;
+            list[i].z = (int32_t)z;
+            list[i].value = (uint64_t)random_u32() << 32 | random_u32();
+        }
+        run_accesses(geo, type, what, surface, list);
+        for (i = 0; i < FETCHES; i++) {
+            long x = list[i].x / size, y = t.dims > 1 ? list[i].y : 0,
+                 z = layered || t.dims > 2 ? list[i].z : 0;
+            int inside = x >= 0 && x < width && y >= 0 && y < t.size[1] && z >= 0 && z < depth;
+            long cx = limit(x, 0, width - 1), cy = limit(y, 0, t.size[1] - 1), cz = limit(z, 0, depth - 1);
+            unsigned char *at = image + ((cz * t.size[1] + cy) * width + cx) * size;
+            uint64_t here = 0;
+            uint32_t sum;
+            memcpy(&here, at, (size_t)size);
+            if (what == SURFACE_LOAD) {
+                CHECK_MORE(list[i].zero == (inside ? here : 0), geometry_names[geo]);
+                CHECK_MORE(list[i].nearest == here, geometry_names[geo]);
+            } else if (what == SURFACE_STORE && inside) {
+                memcpy(at, &list[i].value, (size_t)size);
+            } else if (what == SURFACE_ADD) {
+                sum = (uint32_t)here + (uint32_t)list[i].value;
+                memcpy(at, &sum, 4);
+            }
+        }
+        WORKS(cu, ptxcu_array_download(cu, back, 0, &array, &region, NULL));
+        WORKS(cu, ptxcu_sync(cu));
+        CHECK_MORE(!memcmp(back, image, (size_t)(width * t.size[1] * depth * size)), geometry_names[geo]);
+    }
+    WORKS(cu, ptxcu_surface_destroy(cu, surface));
+    WORKS(cu, ptxcu_array_free(cu, &array));
+    CLEAN();
+}
+
+static void test_surfaces(void) {
+    int geo, type, round;
+    for (geo = 0; geo < GEO_CUBE; geo++)
+        for (type = 0; type < 4; type++)
+            for (round = 0; round < 2; round++) test_surface(geo, type);
+}
+
+/* ---- what descriptions are refused, with the value, the rule and the cure ---- */
+
+static void test_refusals(void) {
+    ptxcu_array_desc d;
+    ptxcu_texture_desc td;
+    ptxcu_array array, other, none = PTX_ZERO;
+    ptxcu_region r;
+    ptxcu_buffer buffer;
+    ptxcu_texture texture = 1;
+    ptxcu_surface surface = 1;
+    char bytes[64] = {0};
+#define BAD_ARRAY(change, text)                                                                              \
+    do {                                                                                                     \
+        memset(&d, 0, sizeof d);                                                                             \
+        d.type = PTX_F32;                                                                                    \
+        d.width = d.height = 8;                                                                              \
+        change;                                                                                              \
+        EXPECT(cu, ptxcu_array_create(cu, &d, &array), PTXCU_E_ARGUMENT, text);                              \
+        CHECK(!array.handle);                                                                                \
+    } while (0)
+    BAD_ARRAY(d.type = 0, "type is");
+    BAD_ARRAY(d.type = PTX_F64, "type is f64");
+    BAD_ARRAY(d.channels = 3, "channels is 3, must be 1, 2 or 4");
+    BAD_ARRAY(d.width = 0, "width is 0");
+    BAD_ARRAY((d.height = 0, d.depth = 4), "depth is 4 with height 0");
+    BAD_ARRAY((d.depth = 4, d.layers = 2), "depth is 4, must be 0 for layers");
+    BAD_ARRAY((d.height = 7, d.flags = PTXCU_ARRAY_CUBE), "8 x 7 texels, must be square");
+    BAD_ARRAY(d.levels = 5, "levels is 5, at most 4");
+    BAD_ARRAY(d.flags = 64, "flags is 0x40");
+    memset(&d, 0, sizeof d);
+    d.type = PTX_F32;
+    d.width = 400000;
+    EXPECT(cu, ptxcu_array_create(cu, &d, &array), PTXCU_E_DRIVER,
+           "cuArray3DCreate_v2(1 x f32, 400000 x 0 x 0 texels");
+    d.width = d.height = 8;
+    WORKS(cu, ptxcu_array_create(cu, &d, &array));
+    d.channels = 2;
+    WORKS(cu, ptxcu_array_create(cu, &d, &other));
+    WORKS(cu, ptxcu_alloc(cu, 4096, &buffer));
+#define BAD_REGION(change, text)                                                                             \
+    do {                                                                                                     \
+        memset(&r, 0, sizeof r);                                                                             \
+        change;                                                                                              \
+        EXPECT(cu, ptxcu_array_upload(cu, &array, &r, bytes, 0, NULL), PTXCU_E_ARGUMENT, text);              \
+    } while (0)
+    BAD_REGION(r.x = 8, "0 texels from 8 on in x, and the array 8 there");
+    BAD_REGION((r.y = 3, r.height = 6), "6 texels from 3 on in y");
+    BAD_REGION(r.z = 1, "from 1 on in z");
+    BAD_REGION(r.level = 1, "level is 1, and the array has 1");
+    EXPECT(cu, ptxcu_array_upload(cu, &array, NULL, bytes, 31, NULL), PTXCU_E_ARGUMENT, "pitch is 31 bytes");
+    EXPECT(cu, ptxcu_array_upload(cu, &none, NULL, bytes, 0, NULL), PTXCU_E_ARGUMENT, "the array is zero");
+    EXPECT(cu, ptxcu_array_upload(cu, &array, NULL, NULL, 0, NULL), PTXCU_E_ARGUMENT, "from is NULL");
+    EXPECT(cu, ptxcu_array_download(cu, NULL, 0, &array, NULL, NULL), PTXCU_E_ARGUMENT, "to is NULL");
+    EXPECT(cu, ptxcu_array_load(cu, &array, NULL, buffer, 4000, 0, NULL), PTXCU_E_ARGUMENT,
+           "do not lie in a buffer");
+    EXPECT(cu, ptxcu_array_store(cu, buffer, 0, 4096, &array, NULL, NULL), PTXCU_E_ARGUMENT,
+           "do not lie in a buffer");
+    EXPECT(cu, ptxcu_array_copy(cu, &array, NULL, &other, NULL, NULL), PTXCU_E_ARGUMENT,
+           "texels of 8 and 4 bytes");
+#define BAD_TEXTURE(change, text)                                                                            \
+    do {                                                                                                     \
+        memset(&td, 0, sizeof td);                                                                           \
+        td.array = array;                                                                                    \
+        change;                                                                                              \
+        EXPECT(cu, ptxcu_texture_create(cu, &td, &texture), PTXCU_E_ARGUMENT, text);                         \
+        CHECK(!texture);                                                                                     \
+    } while (0)
+    BAD_TEXTURE(td.address[1] = 4, "address[1] is 4");
+    BAD_TEXTURE(td.address[0] = PTXCU_ADDRESS_WRAP, "address[0] is wrap or mirror, and normalized is 0");
+    BAD_TEXTURE(td.filter = 2, "filter is 2");
+    BAD_TEXTURE(td.read_normalized = 1, "read_normalized is set, and type is f32");
+    BAD_TEXTURE(td.srgb = 1, "srgb is set for f32");
+    BAD_TEXTURE(td.anisotropy = 17, "anisotropy is 17");
+    BAD_TEXTURE((td.type = PTX_U32, td.filter = PTXCU_FILTER_LINEAR),
+                "filter is linear, and u32 is read as integers");
+    BAD_TEXTURE(td.type = PTX_U16, "1 x u16 is read from texels of 4 bytes");
+    BAD_TEXTURE(td.layer_count = 2, "2 texels from 0 on in layers");
+    BAD_TEXTURE(td.array = none, "type is");
+    BAD_TEXTURE((td.array = none, td.type = PTX_F32), "array and memory are zero");
+    BAD_TEXTURE(
+        (td.array = none, td.type = PTX_F32, td.memory = buffer, td.memory.address += 16, td.width = 4),
+        "must be a multiple of 512");
+    BAD_TEXTURE((td.array = none, td.type = PTX_F32, td.memory = buffer), "width of memory is 0");
+    BAD_TEXTURE((td.array = none, td.type = PTX_F32, td.memory = buffer, td.width = 9, td.height = 2),
+                "pitch is 36");
+    BAD_TEXTURE((td.array = none, td.type = PTX_F32, td.memory = buffer, td.width = 2000),
+                "do not lie in 4096 bytes");
+    EXPECT(cu, ptxcu_surface_create(cu, &array, 0, &surface), PTXCU_E_ARGUMENT,
+           "without PTXCU_ARRAY_SURFACE");
+    CHECK(!surface);
+    /* Another type of the same size, and a bit pattern that it reads as such. */
+    memset(&td, 0, sizeof td);
+    td.array = array;
+    td.type = PTX_U8;
+    td.channels = 4;
+    td.read_normalized = 1;
+    WORKS(cu, ptxcu_texture_create(cu, &td, &texture));
+    WORKS(cu, ptxcu_texture_destroy(cu, texture));
+    WORKS(cu, ptxcu_texture_destroy(cu, 0));
+    WORKS(cu, ptxcu_surface_destroy(cu, 0));
+    WORKS(cu, ptxcu_array_free(cu, &none));
+    WORKS(cu, ptxcu_free(cu, buffer));
+    WORKS(cu, ptxcu_array_free(cu, &array));
+    WORKS(cu, ptxcu_array_free(cu, &other));
+    if (report_clear) report_clear();
+}
+
+/* ---- memory of others ---- */
+
+static void test_external(void) {
+    ptxcu_external_desc d;
+    ptxcu_external_memory memory = NULL;
+    ptxcu_external_semaphore semaphore = NULL;
+    ptxcu_graphics resource = NULL;
+    ptxcu_buffer buffer;
+    ptxcu_array array;
+    ptxcu_array_desc ad;
+    enum { BYTES = 3 * 4096 };
+    char name[] = "/tmp/textures-XXXXXX";
+    unsigned char *shared, value = (unsigned char)random_u32();
+    int file, i, good = 1;
+    memset(&d, 0, sizeof d);
+    memset(&ad, 0, sizeof ad);
+    EXPECT(cu, ptxcu_external_memory_import(cu, &d, &memory), PTXCU_E_ARGUMENT, "type is 0");
+    d.type = PTXCU_MEMORY_FD;
+    d.fd = -1;
+    EXPECT(cu, ptxcu_external_memory_import(cu, &d, &memory), PTXCU_E_ARGUMENT, "fd is -1");
+    d.type = PTXCU_MEMORY_D3D12_HEAP;
+    EXPECT(cu, ptxcu_external_memory_import(cu, &d, &memory), PTXCU_E_ARGUMENT, "set handle or name");
+    d.handle = &d;
+    EXPECT(cu, ptxcu_external_memory_import(cu, &d, &memory), PTXCU_E_ARGUMENT, "bytes is 0");
+    d.type = 99;
+    EXPECT(cu, ptxcu_external_semaphore_import(cu, &d, &semaphore), PTXCU_E_ARGUMENT, "PTXCU_SEMAPHORE_");
+    EXPECT(cu, ptxcu_gl_register_buffer(cu, 1, 16, &resource), PTXCU_E_ARGUMENT, "access is 0x10");
+    if (!ptxcu_device_info(cu)->is_cpu_driver) return;
+    /* What the CPU driver has not: the library lacks it, or says so. */
+    EXPECT(cu, ptxcu_gl_register_buffer(cu, 1, 0, &resource), PTXCU_E_SYMBOL, "cuGraphicsGLRegisterBuffer");
+    EXPECT(cu, ptxcu_gl_register_image(cu, 1, 0xde1, 0, &resource), PTXCU_E_SYMBOL,
+           "cuGraphicsGLRegisterImage");
+    EXPECT(cu, ptxcu_graphics_map(cu, 1, &resource, NULL), PTXCU_E_SYMBOL, "cuGraphicsMapResources");
+    d.type = PTXCU_MEMORY_D3D12_HEAP;
+    d.bytes = BYTES;
+    EXPECT(cu, ptxcu_external_memory_import(cu, &d, &memory), PTXCU_E_DRIVER, "CUDA_ERROR_NOT_SUPPORTED");
+    d.type = PTXCU_SEMAPHORE_TIMELINE_FD;
+    EXPECT(cu, ptxcu_external_semaphore_import(cu, &d, &semaphore), PTXCU_E_ARGUMENT, "fd is -1");
+    d.fd = 0;
+    EXPECT(cu, ptxcu_external_semaphore_import(cu, &d, &semaphore), PTXCU_E_DRIVER,
+           "CUDA_ERROR_NOT_SUPPORTED");
+    /* A file of memory, as another interface would export it. */
+    file = mkstemp(name);
+    remove(name);
+    CHECK(file >= 0 && ftruncate(file, BYTES) == 0);
+    shared = (unsigned char *)mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(shared != MAP_FAILED);
+    for (i = 0; i < BYTES; i++) shared[i] = (unsigned char)(i * 7 + value);
+    d.type = PTXCU_MEMORY_FD;
+    d.fd = file;
+    d.bytes = 2 * BYTES;
+    EXPECT(cu, ptxcu_external_memory_import(cu, &d, &memory), PTXCU_E_DRIVER, "cuImportExternalMemory");
+    d.bytes = BYTES;
+    WORKS(cu, ptxcu_external_memory_import(cu, &d, &memory)); /* the descriptor is the driver's now */
+    EXPECT(cu, ptxcu_external_memory_buffer(cu, memory, BYTES - 8, 9, &buffer), PTXCU_E_DRIVER,
+           "9 bytes at 12280");
+    WORKS(cu, ptxcu_external_memory_buffer(cu, memory, 5000, 4000, &buffer));
+    ad.type = PTX_F32;
+    ad.width = ad.height = 16;
+    EXPECT(cu, ptxcu_external_memory_array(cu, memory, 0, &ad, &array), PTXCU_E_DRIVER,
+           "CUDA_ERROR_NOT_SUPPORTED");
+    WORKS(cu, ptxcu_external_memory_release(cu, memory));
+    {
+        unsigned char back[4000];
+        WORKS(cu, ptxcu_download(cu, back, buffer, 0, sizeof back, NULL)); /* what the other one wrote */
+        WORKS(cu, ptxcu_sync(cu));
+        CHECK(!memcmp(back, shared + 5000, sizeof back));
+    }
+    WORKS(cu, ptxcu_fill8(cu, buffer, 100, value, 50, NULL)); /* and what it will see */
+    WORKS(cu, ptxcu_sync(cu));
+    for (i = 0; i < 50; i++) good &= shared[5100 + i] == value;
+    CHECK(good && shared[5099] == (unsigned char)(5099 * 7 + value));
+    WORKS(cu, ptxcu_free(cu, buffer));
+    CHECK(close(file) != 0); /* it was closed with the memory */
+    munmap(shared, BYTES);
+    CLEAN();
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     counter c;
@@ -923,7 +1303,14 @@ int main(int argc, char **argv) {
         CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message);
         WORKS(cu, ptxcu_load(cu, m, &program));
         ptx_module_free(m);
+        m = make_surfaces(ptxcu_device_info(cu)->target);
+        CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message);
+        WORKS(cu, ptxcu_load(cu, m, &surface_program));
+        ptx_module_free(m);
         if (program) test_textures();
+        if (surface_program) test_surfaces();
+        test_refusals();
+        test_external();
     }
     ptxcu_close(cu);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);

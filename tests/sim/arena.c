@@ -256,8 +256,8 @@ void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap)
             snprintf(what, sizeof what, "variable '%.100s' (%llu bytes)", before->label,
                      (unsigned long long)before->size);
         else
-            snprintf(what, sizeof what, "%llu-byte allocation at 0x%llx", (unsigned long long)before->size,
-                     (unsigned long long)before->base);
+            snprintf(what, sizeof what, "%llu-byte %s at 0x%llx", (unsigned long long)before->size,
+                     before->kind == MEM_ARRAY ? "array" : "allocation", (unsigned long long)before->base);
         if (before->freed && off < before->size) {
             snprintf(out, cap, "byte %llu of the freed %s", (unsigned long long)off, what);
             return;
