@@ -300,7 +300,7 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     if (bounds < 0 || !finished(&p) || !sim_operands_between(lw, 2, 2)) return;
     uint32_t list = begin(lw), at = store ? 0 : 1;
     const sim_operand *place, *v = &s->operands[store ? 1 : 0];
-    if (!object_operand(lw, at, list, &place) || !coordinates(lw, at, place, g, T_B32, list)) return;
+    if (!object_operand(lw, at, list, &place) || !coordinates(lw, at, place, g, T_S32, list)) return;
     if (!store) {
         if (!results(lw, v, count, t, list, WIDER_OK)) return;
     } else {
@@ -354,7 +354,7 @@ void sim_lower_sured(sim_lower *lw, const sim_statement *s) {
     }
     uint32_t list = begin(lw);
     const sim_operand *place;
-    if (!object_operand(lw, 0, list, &place) || !coordinates(lw, 0, place, g, T_B32, list)) return;
+    if (!object_operand(lw, 0, list, &place) || !coordinates(lw, 0, place, g, T_S32, list)) return;
     put(lw, list, T_VALUES, sim_source(lw, 1, t, 0) | (wide ? SIM_WIDE : 0));
     sim_ins *i = emit(lw, sim_surface_reduce, list, g, formatted ? X_FORMATTED : 0);
     i->size = sim_types[t].bytes;
