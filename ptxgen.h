@@ -1,4 +1,4 @@
-/* ptxgen.h - v0.1 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
+/* ptxgen.h - v0.2.0 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
 
    WHAT   A typed, checked builder of PTX, the assembly language that every NVIDIA driver compiles. No nvcc,
           no LLVM, no CUDA toolkit; nothing but the C standard library. ptxgen_kernels.h (ready kernels) and
@@ -33,15 +33,18 @@
      [INTERFACE]  functions, and the macros that are their everyday form
      [SUPPORT]    implementation: memory, errors, text
      [CORE]       implementation: record, control flow, verify, print
+     [MATH]       implementation: mathematics, a formula for each function
      [LICENSE]
 
    [MANUAL]
    MODULE, KERNEL   A ptx_module owns everything: kernels, text, the error. ptx_entry() starts a kernel;
           several may be open at once. Nothing is global: one thread per module at a time, any number of
           modules.
-   VALUES  A ptx_val is a typed operand in 16 bytes, passed by value: a register that one instruction wrote
+   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value: a register that one instruction wrote
           once, or an immediate (ptx_f32(1.5), ptx_u32(7); ptx_imm(7) takes the type of the slot it stands
           in). Nothing ever writes to a value again, so a copy of a handle always means the same number.
+          Beside its type a handle has room for 55 bits: a number of 64 that needs more is refused where it
+          is used, and made by ptx_wide(k, PTX_U64, bits).
    VARIABLES  What changes is a ptx_var, a different C type: v = ptx_var_new(k, init); ptx_set(k, v, x);
           ptx_get(k, v) is its value at that point, for good.
    TYPES  The result's type follows from the operands. Both operands of an addition have one type; a mismatch
@@ -84,6 +87,9 @@
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
           instructions, names, branches and exits are not checked: that is left to the assembler. A text that
           is used again keeps its labels in braces.
+   MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
+          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
+          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -139,6 +145,7 @@
 */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Not expanded where it is called: generators are calls and little else, and would be twice as large; so is
    what many places call and few come to. */
@@ -162,7 +169,13 @@
 extern "C" {
 #endif
 
-#define PTXGEN_VERSION "0.1"
+/* The version of all three headers, which must be the same. Before 1.0 a minor version may change the
+   interface. */
+#define PTX_VERSION_MAJOR 0
+#define PTX_VERSION_MINOR 2
+#define PTX_VERSION_PATCH 0
+#define PTX_VERSION_NUMBER (PTX_VERSION_MAJOR * 10000 + PTX_VERSION_MINOR * 100 + PTX_VERSION_PATCH)
+#define PTXGEN_VERSION "0.2.0"
 
 /* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
    conversion in a macro, which is in the caller's file. */
@@ -317,15 +330,10 @@ typedef enum ptx_space {
 /* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
 typedef uint64_t ptx_mods;
 
-/* An operand, by value. The fields are the library's; make values with the functions below. All zero is no
-   value. */
+/* An operand, by value: the library's encoding, see PTX__HANDLE; make values with the functions below. All
+   zero is no value. */
 typedef struct ptx_val {
-    uint64_t bits;  /* register word, or the immediate */
-    uint32_t owner; /* the kernel's tag; 0 for an immediate */
-    uint8_t kind;   /* PTX__REG ... */
-    uint8_t type;   /* ptx_type */
-    uint8_t space;  /* ptx_space, where the value is an address */
-    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment */
+    uint64_t handle;
 } ptx_val;
 
 /* A place that can be written again. Read it with ptx_get, write it with ptx_set. */
@@ -338,12 +346,9 @@ typedef struct ptx_label {
     uint32_t index, owner;
 } ptx_label;
 
-/* A memory operand: [base + offset], with the modifiers of the access. */
+/* A memory operand: [base + offset], with the modifiers of the access and the policy of the L2 cache. */
 typedef struct ptx_mem {
-    ptx_val base;
-    int64_t offset;
-    ptx_mods mods;
-    ptx_val policy; /* of the L2 cache, from ptx_createpolicy; see ptx_cached */
+    uint64_t base, access; /* see ptx__open_memory */
 } ptx_mem;
 
 /* A variable of a module, or a function: what has an address before any kernel runs. */
@@ -1796,13 +1801,46 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         20)                                                                                                  \
     OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
         20)                                                                                                  \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)    \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+        20)                                                                                                  \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
+        20)                                                                                                  \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,   \
+        31, 20)                                                                                              \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+        20)                                                                                                  \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
+        20)                                                                                                  \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
+        20)                                                                                                  \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
+        31, 20)                                                                                              \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
+        43, 20)                                                                                              \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0,    \
+        0, 0, 43, 20)                                                                                        \
     OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
     OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
     OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
     OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
     OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
     OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                   \
     OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
         31, 20)                                                                                              \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
@@ -1814,6 +1852,14 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
         31, 20)                                                                                              \
@@ -1827,6 +1873,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,     \
+        31, 20)                                                                                              \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
+        31, 20)                                                                                              \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
+        31, 20)                                                                                              \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
+        31, 20)                                                                                              \
     OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
         31, 20)                                                                                              \
     OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
@@ -1839,8 +1901,30 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER, PTX__BORDER,  \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,             \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
     OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
     OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30)                                       \
     /* video */                                                                                              \
     OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
@@ -2184,20 +2268,80 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 
 /* -- operands that need no kernel -- */
 
-PTXGEN_API ptx_val ptx_imm(int64_t value); /* takes the integer type of its slot; must fit it */
-PTXGEN_API ptx_val
-ptx_u16(uint64_t value); /* wide on purpose: what does not fit is an error where it is used */
-PTXGEN_API ptx_val ptx_s16(int64_t value);
-PTXGEN_API ptx_val ptx_u32(uint64_t value);
-PTXGEN_API ptx_val ptx_s32(int64_t value);
-PTXGEN_API ptx_val ptx_u64(uint64_t value);
-PTXGEN_API ptx_val ptx_s64(int64_t value);
-PTXGEN_API ptx_val ptx_b32(uint64_t value);
-PTXGEN_API ptx_val
-ptx_f16(double value); /* rounded to nearest; a finite value that would become infinite is an error */
-PTXGEN_API ptx_val ptx_bf16(double value);
-PTXGEN_API ptx_val ptx_f32(double value);
-PTXGEN_API ptx_val ptx_f64(double value);
+/* A handle: what it is in the top three bits, below them its type, and 55 bits:
+     REGISTER  space, 4 bits of alignment (log2 + 1, 0: unknown) or 15 for the opposite of a predicate, the
+               owner's tag in 16 bits, a word of the record (PTX__W_*); also parameter blocks, wide numbers
+     INTEGER   the number, sign extended; INTEGER_9 times 2^9
+     FLOAT     the upper bits of a double, the last of them set where one below it is
+   A DOUBLE has 62 bits for a sign, 9 bits of exponent and the mantissa. A PLACE, from ptx_off, has 61: see
+   ptx__open. NOTHING says in its low bits why. */
+enum {
+    PTX__H_NOTHING,
+    PTX__H_REGISTER,
+    PTX__H_INTEGER,
+    PTX__H_INTEGER_9,
+    PTX__H_DOUBLE, /* and the next */
+    PTX__H_FLOAT = 6,
+    PTX__H_PLACE
+};
+#define PTX__HANDLE(what, type, low)                                                                         \
+    (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
+#define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
+/* Why a handle is no value: the low bits of NOTHING. The use of such a value says it. */
+enum {
+    PTX__WHY_AS = 1,
+    PTX__WHY_PTR,
+    PTX__WHY_INV,
+    PTX__WHY_AS_WHAT,
+    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_WIDE
+};
+static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
+        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
+    return value << 55 ? UINT64_C(0) + PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+}
+static inline uint64_t ptx__double_handle(uint64_t bits) {
+    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
+    if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
+    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
+    if (exponent > 511) return PTX__WHY_WIDE;
+    return PTX__HANDLE(PTX__H_DOUBLE, 0, bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
+}
+static inline uint64_t ptx__float_handle(ptx_type type, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return type == PTX_F64 ? ptx__double_handle(bits)
+                           : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));
+}
+#define PTX__UNSIGNED(type, value) v.handle = ptx__integer_handle(type, value);
+#define PTX__SIGNED(type, value) v.handle = ptx__integer_handle(type, PTX__CAST(uint64_t, value));
+#define PTX__FLOATING(type, value) v.handle = ptx__float_handle(type, value);
+#define PTX__CONSTANT(name, argument, body, type)                                                            \
+    static inline ptx_val name(argument value) {                                                             \
+        ptx_val v;                                                                                           \
+        body(type, value) return v;                                                                          \
+    }
+
+/* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
+   used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
+   infinite is an error. Of 64 bits there fit integers of -2^54 to 2^54 - 1, those times 2^9, and floats whose
+   exponent is within -255 to 256 or whose last 9 bits are 0. */
+PTX__CONSTANT(ptx_imm, int64_t, PTX__SIGNED, PTX_NONE)
+PTX__CONSTANT(ptx_u16, uint64_t, PTX__UNSIGNED, PTX_U16)
+PTX__CONSTANT(ptx_s16, int64_t, PTX__SIGNED, PTX_S16)
+PTX__CONSTANT(ptx_u32, uint64_t, PTX__UNSIGNED, PTX_U32)
+PTX__CONSTANT(ptx_s32, int64_t, PTX__SIGNED, PTX_S32)
+PTX__CONSTANT(ptx_u64, uint64_t, PTX__UNSIGNED, PTX_U64)
+PTX__CONSTANT(ptx_s64, int64_t, PTX__SIGNED, PTX_S64)
+PTX__CONSTANT(ptx_b32, uint64_t, PTX__UNSIGNED, PTX_B32)
+PTX__CONSTANT(ptx_f16, double, PTX__FLOATING, PTX_F16)
+PTX__CONSTANT(ptx_bf16, double, PTX__FLOATING, PTX_BF16)
+PTX__CONSTANT(ptx_f32, double, PTX__FLOATING, PTX_F32)
+PTX__CONSTANT(ptx_f64, double, PTX__FLOATING, PTX_F64)
+/* Any number of 64 bits, kept by the kernel: PTX_U64, PTX_S64, or PTX_F64 and the bits of a double. */
+#define ptx_wide(k, type, bits) ptx_wide_((k), PTX__AT, (type), (bits))
+PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits);
 /* The same bits as a type of the same width. */
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type);
 /* The same number as an address in that space: 64 bits for all but shared, which has 32. */
@@ -2210,9 +2354,11 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
 /* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
    an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
-   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. */
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
+/* The space of an address; PTX_GENERIC of other values. */
+PTXGEN_API ptx_space ptx_space_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
 PTXGEN_API const char *ptx_type_name(ptx_type type);
 
@@ -2260,12 +2406,18 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_max(k, a, b) ptx_op2(k, PTX_MAX, 0, a, b)
 #define ptx_rcp(k, a) ptx_op1(k, PTX_RCP, 0, a) /* rounded to nearest, as sqrt and div are */
 #define ptx_sqrt(k, a) ptx_op1(k, PTX_SQRT, 0, a)
-#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a) /* approximate, as those below are */
+/* The hardware's approximations of f32, with the largest errors that PTX documents: rsqrt 2^-22.9 relative;
+   ex2 2 ulp; lg2 2^-22, absolute in (0.5, 2), else relative; sin and cos 2^-20.5 absolute to two pi; tanh
+   2^-11 relative; rcp 1 ulp; sqrt 2^-23 relative; div 2 ulp, where the divisor is in 2^-126 to 2^126. */
+#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a)
 #define ptx_ex2(k, a) ptx_op1(k, PTX_EX2, 0, a)
 #define ptx_lg2(k, a) ptx_op1(k, PTX_LG2, 0, a)
-#define ptx_sin(k, a) ptx_op1(k, PTX_SIN, 0, a)
-#define ptx_cos(k, a) ptx_op1(k, PTX_COS, 0, a)
-#define ptx_tanh(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_sin_approx(k, a) ptx_op1(k, PTX_SIN, 0, a)
+#define ptx_cos_approx(k, a) ptx_op1(k, PTX_COS, 0, a)
+#define ptx_tanh_approx(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_rcp_approx(k, a) ptx_op1(k, PTX_RCP, PTX_APPROX, a)
+#define ptx_sqrt_approx(k, a) ptx_op1(k, PTX_SQRT, PTX_APPROX, a)
+#define ptx_div_approx(k, a, b) ptx_op2(k, PTX_DIV, PTX_APPROX, a, b)
 #define ptx_and(k, a, b) ptx_op2(k, PTX_AND, 0, a, b)
 #define ptx_or(k, a, b) ptx_op2(k, PTX_OR, 0, a, b)
 #define ptx_xor(k, a, b) ptx_op2(k, PTX_XOR, 0, a, b)
@@ -2380,6 +2532,169 @@ PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem
 #define ptx_cvta_to(k, space, address) ptx_cvta_to_((k), PTX__AT, (space), (address))
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
+
+/* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
+   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
+   Coordinates are f32, in texels or from 0 to 1, as the object says; or 32-bit integers, which name a texel:
+   it is not filtered, and 0 outside. layer: u32; beyond the last: the last. cube: the texel that the
+   direction (x, y, z) of any length points to; f32. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out)                                                           \
+    PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_1d_layered(k, type, texture, layer, x, out)                                                  \
+    PTX__TEX(k, PTX_TEX_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, ptx_imm(0), out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_cube_layered(k, type, texture, layer, x, y, z, out)                                          \
+    PTX__TEX(k, PTX_TEX_ACUBE, type, texture, 4, layer, x, y, z, out)
+/* At a level of detail: 0 is the largest level, 1 the next, f32. Coordinates are f32. */
+#define ptx_tex_1d_lod(k, type, texture, x, lod, out)                                                        \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_3d_lod(k, type, texture, x, y, z, lod, out)                                                  \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_3D, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
+#define ptx_tex_1d_layered_lod(k, type, texture, layer, x, lod, out)                                         \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_2d_layered_lod(k, type, texture, layer, x, y, lod, out)                                      \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A2D, type, texture, 3, layer, x, y, ptx_imm(0), lod, out)
+#define ptx_tex_cube_lod(k, type, texture, x, y, z, lod, out)                                                \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
+#define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
+/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays with
+   one f32 for each coordinate but the layer. */
+#define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_3d_grad(k, type, texture, x, y, z, dx, dy, out)                                              \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_3D, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
+#define ptx_tex_1d_layered_grad(k, type, texture, layer, x, dx, dy, out)                                     \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_2d_layered_grad(k, type, texture, layer, x, y, dx, dy, out)                                  \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A2D, type, texture, 3, layer, x, y, ptx_imm(0), dx, dy, out)
+#define ptx_tex_cube_grad(k, type, texture, x, y, z, dx, dy, out)                                            \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_CUBE, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
+#define ptx_tex_cube_layered_grad(k, type, texture, layer, x, y, z, dx, dy, out)                             \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_ACUBE, type, texture, 4, layer, x, y, z, dx, dy, out)
+/* One component (0 to 3) of the four texels that linear filtering blends, in the order (x0, y1), (x1, y1),
+   (x1, y0), (x0, y0). */
+#define ptx_tex_gather_2d(k, component, type, texture, x, y, out)                                            \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_2D, component, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_gather_2d_layered(k, component, type, texture, layer, x, y, out)                             \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_A2D, component, type, texture, 3, layer, x, y, ptx_imm(0), out)
+#define ptx_tex_gather_cube(k, component, type, texture, x, y, z, out)                                       \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_CUBE, component, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_gather_cube_layered(k, component, type, texture, layer, x, y, z, out)                        \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_ACUBE, component, type, texture, 4, layer, x, y, z, out)
+/* Sizes in texels; 0 of a dimension that there is not, or without layers or levels. */
+#define ptx_tex_width(k, object) ptx_op1(k, PTX_TXQ_WIDTH, 0, object)
+#define ptx_tex_height(k, object) ptx_op1(k, PTX_TXQ_HEIGHT, 0, object)
+#define ptx_tex_depth(k, object) ptx_op1(k, PTX_TXQ_DEPTH, 0, object)
+#define ptx_tex_layers(k, object) ptx_op1(k, PTX_TXQ_ARRAY_SIZE, 0, object)
+#define ptx_tex_levels(k, object) ptx_op1(k, PTX_TXQ_NUM_MIPMAP_LEVELS, 0, object)
+#define ptx_surface_width(k, object) ptx_op1(k, PTX_SUQ_WIDTH, 0, object)
+#define ptx_surface_height(k, object) ptx_op1(k, PTX_SUQ_HEIGHT, 0, object)
+#define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
+#define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
+/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
+   how many: 1 to 8. x counts bytes and must be a multiple of the access's size; y, z and layer count texels.
+   outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel; PTX_SURFACE_ZERO: it loads 0 and stores
+   nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4 elements, at most 16 bytes in all. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, 2, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, 3, x, y, z)
+#define ptx_surface_load_1d_layered(k, outside, type, surface, layer, x)                                     \
+    PTX__SULD(k, PTX_SULD_A1D, outside, type, surface, 2, layer, x, ptx_imm(0))
+#define ptx_surface_load_2d_layered(k, outside, type, surface, layer, x, y)                                  \
+    PTX__SULD(k, PTX_SULD_A2D, outside, type, surface, 3, layer, x, y)
+#define ptx_surface_load_1d_vec(k, outside, type, n, surface, x, out)                                        \
+    PTX__SULD_VEC(k, PTX_SULD_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_surface_load_2d_vec(k, outside, type, n, surface, x, y, out)                                     \
+    PTX__SULD_VEC(k, PTX_SULD_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), out)
+#define ptx_surface_load_3d_vec(k, outside, type, n, surface, x, y, z, out)                                  \
+    PTX__SULD_VEC(k, PTX_SULD_3D, outside, type, n, surface, 3, x, y, z, out)
+#define ptx_surface_load_1d_layered_vec(k, outside, type, n, surface, layer, x, out)                         \
+    PTX__SULD_VEC(k, PTX_SULD_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), out)
+#define ptx_surface_load_2d_layered_vec(k, outside, type, n, surface, layer, x, y, out)                      \
+    PTX__SULD_VEC(k, PTX_SULD_A2D, outside, type, n, surface, 3, layer, x, y, out)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, 2, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, 3, x, y, z, value)
+#define ptx_surface_store_1d_layered(k, outside, type, surface, layer, x, value)                             \
+    PTX__SUST(k, PTX_SUST_A1D, outside, type, surface, 2, layer, x, ptx_imm(0), value)
+#define ptx_surface_store_2d_layered(k, outside, type, surface, layer, x, y, value)                          \
+    PTX__SUST(k, PTX_SUST_A2D, outside, type, surface, 3, layer, x, y, value)
+#define ptx_surface_store_1d_vec(k, outside, type, n, surface, x, values)                                    \
+    PTX__SUST_VEC(k, PTX_SUST_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), values)
+#define ptx_surface_store_2d_vec(k, outside, type, n, surface, x, y, values)                                 \
+    PTX__SUST_VEC(k, PTX_SUST_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), values)
+#define ptx_surface_store_3d_vec(k, outside, type, n, surface, x, y, z, values)                              \
+    PTX__SUST_VEC(k, PTX_SUST_3D, outside, type, n, surface, 3, x, y, z, values)
+#define ptx_surface_store_1d_layered_vec(k, outside, type, n, surface, layer, x, values)                     \
+    PTX__SUST_VEC(k, PTX_SUST_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), values)
+#define ptx_surface_store_2d_layered_vec(k, outside, type, n, surface, layer, x, y, values)                  \
+    PTX__SUST_VEC(k, PTX_SUST_A2D, outside, type, n, surface, 3, layer, x, y, values)
+/* what: PTX_ATOM_ADD (u32, s32, u64), _MIN, _MAX (u32, s32), _AND or _OR (b32). Returns no old value. */
+#define ptx_surface_reduce_1d(k, outside, what, type, surface, x, value)                                     \
+    PTX__SURED(k, PTX_SURED_ADD_1D, outside, what, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_reduce_2d(k, outside, what, type, surface, x, y, value)                                  \
+    PTX__SURED(k, PTX_SURED_ADD_2D, outside, what, type, surface, 2, x, y, ptx_imm(0), value)
+#define ptx_surface_reduce_3d(k, outside, what, type, surface, x, y, z, value)                               \
+    PTX__SURED(k, PTX_SURED_ADD_3D, outside, what, type, surface, 3, x, y, z, value)
+#define PTX__TEX(k, op, type, t, n, a, b, c, d, out)                                                         \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), NULL, NULL, (out))
+#define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
+#define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), (dx), (dy), (out))
+#define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
+    ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
+#define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
+    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c))
+#define PTX__SULD_VEC(k, op, outside, type, n, surface, axes, a, b, c, out)                                  \
+    ptx_surface_load_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c), (out))
+#define PTX__SUST(k, op, outside, type, surface, axes, a, b, c, value)                                       \
+    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c), (value))
+#define PTX__SUST_VEC(k, op, outside, type, n, surface, axes, a, b, c, values)                               \
+    ptx_surface_store_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c),     \
+                           (values))
+#define PTX__SURED(k, op, outside, what, type, surface, axes, a, b, c, value)                                \
+    ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
+                        (value))
+PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         const ptx_val *dx, const ptx_val *dy, ptx_val *out);
+PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                ptx_val c, ptx_val d, ptx_val *out);
+PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                     ptx_val c);
+PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                      ptx_val b, ptx_val c, ptx_val *out);
+PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val value);
+PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                       ptx_val b, ptx_val c, const ptx_val *values);
+PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
+                                    ptx_val b, ptx_val c, ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -2556,6 +2871,64 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+/* -- mathematics: [MATH] --
+
+   Functions of C and of shading languages. Operands are all f32, or all f64 where that is said; a typed
+   immediate is one too. A name that C has means what C's function does, with C's NaN, infinities, signed
+   zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
+   name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
+   last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
+   memory. */
+
+/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
+#define ptx_floor(k, x) ptx_math1(k, "floor", x)
+#define ptx_ceil(k, x) ptx_math1(k, "ceil", x)
+#define ptx_round(k, x) ptx_math1(k, "round", x)
+#define ptx_trunc(k, x) ptx_math1(k, "trunc", x)
+#define ptx_fract(k, x) ptx_math1(k, "fract", x)
+#define ptx_sign(k, x) ptx_math1(k, "sign", x)
+#define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
+#define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
+/* x - y floor(x / y), of the sign of y; the quotient is rounded before floor sees it. */
+#define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
+#define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
+/* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
+#define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
+
+#define ptx_sin(k, x) ptx_math1(k, "sin", x)     /* f32: 1.6 ulp for any x */
+#define ptx_cos(k, x) ptx_math1(k, "cos", x)     /* 1.7 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)     /* 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)   /* 2.0 */
+#define ptx_acos(k, x) ptx_math1(k, "acos", x)   /* 1.2 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)   /* 1.8 */
+#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)   /* 1.7 */
+#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)   /* 1.4 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)   /* 1.8 */
+#define ptx_exp(k, x) ptx_math1(k, "exp", x)     /* 2.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)   /* ex2.approx: 2 from the correctly rounded result */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x) /* 1.0 */
+#define ptx_expm1(k, x) ptx_math1(k, "expm1", x) /* 1.6 */
+#define ptx_log(k, x) ptx_math1(k, "log", x)     /* 1.0 */
+#define ptx_log2(k, x) ptx_math1(k, "log2", x)   /* 1.7 */
+#define ptx_log10(k, x) ptx_math1(k, "log10", x) /* 1.2 */
+#define ptx_log1p(k, x) ptx_math1(k, "log1p", x) /* 1.4 */
+#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)   /* 0.9 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)     /* 1.7 */
+#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8 */
+#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6 */
+/* Both for little more than one; sine, cosine: pointers to values. 1.7 ulp. */
+#define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
+
+#define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
+#define ptx_math2(k, name, x, y) ptx_math_((k), PTX__AT, (name), 2, (x), (y), ptx_imm(0))
+#define ptx_math3(k, name, x, y, z) ptx_math_((k), PTX__AT, (name), 3, (x), (y), (z))
+/* The function of that name, of the first n of x, y and z. */
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z);
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
+
 #ifdef __cplusplus
 }
 #endif
@@ -2575,7 +2948,15 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-/* Kinds of ptx_val. */
+/* An operand as its handle says: see ptx__open. */
+typedef struct ptx__operand {
+    uint64_t bits;  /* register word, or the immediate */
+    uint32_t owner; /* the kernel's tag; 0 for an immediate */
+    uint8_t kind;   /* PTX__REG ... */
+    uint8_t type;   /* ptx_type */
+    uint8_t space;  /* ptx_space, where the value is an address */
+    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment + 1 */
+} ptx__operand;
 enum {
     PTX__NOTHING,
     PTX__REG,
@@ -2584,10 +2965,18 @@ enum {
     PTX__IMM_FLOAT,
     PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
     PTX__PLACE_SYM, /* parameter block + offset */
-    PTX__FAR        /* the same with an offset that does not fit */
+    PTX__FAR        /* the same with an offset that does not fit; a number that does not */
 };
-#define PTX__INVERTED 0x80u   /* ptx_val.flags: the opposite of that predicate */
-#define PTX__ALIGN_MASK 0x0fu /* ptx_val.flags: log2 of the alignment that an address is known to have */
+#define PTX__INVERTED 0x80u   /* flags: the opposite of that predicate */
+#define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
+
+/* A memory operand, opened. */
+typedef struct ptx__access {
+    ptx__operand base;
+    int64_t offset;
+    ptx_mods mods;
+    uint32_t policy; /* its index + 1, 0: none, or one of PTX__POLICY_* */
+} ptx__access;
 
 /* An operand in the record: words of 32 bits, a tag in the top five. An immediate is followed by its two
    halves, a memory operand by its base and its offset. */
@@ -2995,16 +3384,15 @@ typedef struct ptx__known {
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
-    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
-    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
+    uint32_t what;                /* PTX__WHAT; 0: no memo */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -3042,6 +3430,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     size_t full; /* words in use, up to which there is room for one more instruction by a memo */
 };
@@ -3222,7 +3611,7 @@ static const ptx__held ptx__kernel_holds[] = {
     PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
     PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
     PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, marked)};
+    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
 static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
     PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
@@ -3390,8 +3779,8 @@ PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
 
 /* -- operands -- */
 
-static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
-    ptx_val v;
+static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits) {
+    ptx__operand v;
     v.bits = bits;
     v.owner = 0;
     v.kind = (uint8_t)kind;
@@ -3399,61 +3788,150 @@ static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
     v.space = v.flags = 0;
     return v;
 }
-static ptx_val ptx__float(unsigned type, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return ptx__val(PTX__IMM_FLOAT, type, bits);
+
+static ptx_val ptx__none_for(uint64_t why) {
+    ptx_val v;
+    v.handle = why;
+    return v;
 }
-static ptx_val ptx__none(void) { return ptx__val(PTX__NOTHING, PTX_NONE, 0); }
+static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
+static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-PTXGEN_API ptx_val ptx_imm(int64_t value) { return ptx__val(PTX__IMM, PTX_NONE, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u16(uint64_t value) { return ptx__val(PTX__IMM, PTX_U16, value); }
-PTXGEN_API ptx_val ptx_s16(int64_t value) { return ptx__val(PTX__IMM, PTX_S16, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u32(uint64_t value) { return ptx__val(PTX__IMM, PTX_U32, value); }
-PTXGEN_API ptx_val ptx_s32(int64_t value) { return ptx__val(PTX__IMM, PTX_S32, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u64(uint64_t value) { return ptx__val(PTX__IMM, PTX_U64, value); }
-PTXGEN_API ptx_val ptx_s64(int64_t value) { return ptx__val(PTX__IMM, PTX_S64, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_b32(uint64_t value) { return ptx__val(PTX__IMM, PTX_B32, value); }
-PTXGEN_API ptx_val ptx_f16(double value) { return ptx__float(PTX_F16, value); }
-PTXGEN_API ptx_val ptx_bf16(double value) { return ptx__float(PTX_BF16, value); }
-PTXGEN_API ptx_val ptx_f32(double value) { return ptx__float(PTX_F32, value); }
-PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
-PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
+/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
+   the owner's low 8 bits and the offset. */
+#define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
+#define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
+#define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
+#define PTX__H_ALIGN 48
+#define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
+#define PTX__P_TYPE 58
+#define PTX__P_SPACE 55
+#define PTX__P_ALIGN 51
+#define PTX__P_INDEX 32
+#define PTX__P_OWNER 24
+#define PTX__P_INDEX_MAX 0x7ffffu
+#define PTX__P_OFFSET_MAX 0x7fffff
+static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
+                                            PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
+enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
+static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
-/* No value, and why: what ptx_as and its like were given shows where the result is used. */
-enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV, PTX__WHY_AS_WHAT };
-static ptx_val ptx__none_for(unsigned why) {
-    ptx_val v = ptx__none();
-    v.bits = why;
+/* What a handle says. k: the kernel that it is used in, for wide numbers. */
+static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
+    const uint64_t h = v.handle;
+    const uint32_t word = (uint32_t)h;
+    const unsigned align = (unsigned)(h >> PTX__H_ALIGN) & 15u, code = (unsigned)(h >> PTX__P_TYPE) & 7u;
+    const unsigned index = (unsigned)(h >> PTX__P_INDEX) & PTX__P_INDEX_MAX;
+    ptx__operand o = ptx__operand_of(PTX__REG, PTX__H_TYPE(h), word);
+    switch (PTX__H_WHAT(h)) {
+    case PTX__H_NOTHING:
+        return ptx__operand_of((h & 255) < PTX__WHY_FAR ? PTX__NOTHING : PTX__FAR, PTX_NONE, h);
+    case PTX__H_REGISTER:
+        o.owner = (uint32_t)(h >> 32) & 0xffffu;
+        if (!PTX__TAG(word) && o.owner == k->owner && word < k->wide.count)
+            return ptx__operand_of(o.type == PTX_F64 ? PTX__IMM_FLOAT : PTX__IMM, o.type, k->wide.at[word]);
+        o.space = (uint8_t)(h >> PTX__H_SPACE & 7u);
+        o.flags = (uint8_t)(align == 15 ? PTX__INVERTED : align);
+        if (PTX__TAG(word) != PTX__W_PARAM) return o;
+        o.kind = PTX__SYM;
+        o.bits = PTX__INDEX(word);
+        return o;
+    case PTX__H_INTEGER: return ptx__operand_of(PTX__IMM, o.type, (uint64_t)((int64_t)(h << 9) >> 9));
+    case PTX__H_INTEGER_9: return ptx__operand_of(PTX__IMM, o.type, h << 9);
+    case PTX__H_FLOAT: return ptx__operand_of(PTX__IMM_FLOAT, o.type, h << 9);
+    case PTX__H_PLACE:
+        if (code > PTX__P_BLOCK) return ptx__operand_of(PTX__NOTHING, PTX_NONE, 0);
+        o.kind = code == PTX__P_BLOCK ? PTX__PLACE_SYM : PTX__PLACE;
+        o.type = ptx__place_types[code];
+        o.space = (uint8_t)(h >> PTX__P_SPACE & 7u);
+        o.flags = (uint8_t)(h >> PTX__P_ALIGN & 15u);
+        o.owner = k->owner ^ (((uint32_t)(h >> PTX__P_OWNER) ^ k->owner) & 255u);
+        o.bits = code == PTX__P_BLOCK ? index : PTX__WORD(code < 3 ? PTX__W_32 : PTX__W_64, index);
+        o.bits |= (uint64_t)(uint32_t)ptx__place_offset(h) << 32;
+        return o;
+    default: /* PTX__H_DOUBLE */
+        o.bits =
+            (h & UINT64_C(1) << 61) << 2 | ((h >> 52 & 511) + (1023 - 255)) << 52 | (h & 0xfffffffffffff);
+        return ptx__operand_of(PTX__IMM_FLOAT, PTX_F64, o.bits);
+    }
+}
+
+/* The handle of a register or parameter block. */
+static ptx_val ptx__close(const ptx__operand *o) {
+    ptx_val v;
+    v.handle =
+        PTX__HANDLE(PTX__H_REGISTER, o->type,
+                    (uint64_t)o->space << PTX__H_SPACE
+                        | (o->flags & PTX__INVERTED ? PTX__H_INVERTED : (uint64_t)o->flags << PTX__H_ALIGN)
+                        | (uint64_t)o->owner << 32
+                        | (o->kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, o->bits) : (uint32_t)o->bits));
+    return v;
+}
+
+PTXGEN_API ptx_type ptx_type_of(ptx_val v) {
+    switch (PTX__H_WHAT(v.handle)) {
+    case PTX__H_NOTHING: return PTX_NONE;
+    case PTX__H_PLACE: return (ptx_type)ptx__place_types[v.handle >> PTX__P_TYPE & 7u];
+    case PTX__H_DOUBLE:
+    case PTX__H_DOUBLE + 1: return PTX_F64;
+    default: return (ptx_type)PTX__H_TYPE(v.handle);
+    }
+}
+PTXGEN_API ptx_space ptx_space_of(ptx_val v) {
+    const unsigned what = PTX__H_WHAT(v.handle);
+    if (what == PTX__H_PLACE) return (ptx_space)(v.handle >> PTX__P_SPACE & 7u);
+    return what == PTX__H_REGISTER ? (ptx_space)(v.handle >> PTX__H_SPACE & 7u) : PTX_GENERIC;
+}
+static int ptx__is_register(ptx_val v) {
+    const unsigned tag = PTX__TAG((uint32_t)v.handle);
+    return PTX__H_WHAT(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
+}
+/* An address of a register, plus an offset. */
+static int ptx__is_place(ptx_val v) {
+    return PTX__H_WHAT(v.handle) == PTX__H_PLACE && (v.handle >> PTX__P_TYPE & 7u) < PTX__P_BLOCK;
+}
+static ptx_val ptx__with_type(ptx_val v, unsigned type) {
+    v.handle = (v.handle & ~((uint64_t)63 << 55)) | (uint64_t)type << 55;
+    return v;
+}
+static ptx_val ptx__with_space(ptx_val v, unsigned space) {
+    const int at = PTX__H_WHAT(v.handle) == PTX__H_PLACE ? PTX__P_SPACE : PTX__H_SPACE;
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    v.handle = (v.handle & ~((uint64_t)7 << at)) | (uint64_t)space << at;
     return v;
 }
 
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
-    if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
-        || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
-        return v.kind == PTX__NOTHING ? v
-                                      : ptx__none_for(v.kind == PTX__REG || v.kind == PTX__PLACE
-                                                          ? PTX__WHY_AS
-                                                          : PTX__WHY_AS_WHAT);
-    v.type = (uint8_t)type;
+    const unsigned have = (unsigned)ptx_type_of(v);
+    uint64_t code;
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    if (!ptx__is_register(v) && !ptx__is_place(v)) return ptx__none_for(PTX__WHY_AS_WHAT);
+    if ((unsigned)type >= PTX__TYPE_COUNT || ptx__fact(have)->bits != ptx__fact(type)->bits)
+        return ptx__none_for(PTX__WHY_AS);
+    if (ptx__is_register(v)) return ptx__with_type(v, type);
+    for (code = 0; code < PTX__P_BLOCK && ptx__place_types[code] != (unsigned)type; code++) {
+    }
+    if (code == PTX__P_BLOCK) return ptx__none_for(PTX__WHY_AS);
+    v.handle = (v.handle & ~((uint64_t)7 << PTX__P_TYPE)) | code << PTX__P_TYPE;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if ((v.kind != PTX__REG && v.kind != PTX__PLACE)
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    if ((!ptx__is_register(v) && !ptx__is_place(v))
         || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
-        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_PTR);
-    v.space = (uint8_t)space;
-    return v;
+        return ptx__none_for(PTX__WHY_PTR);
+    return ptx__with_space(v, space);
 }
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
-    if (predicate.type != PTX_PRED)
-        return predicate.kind == PTX__NOTHING ? predicate : ptx__none_for(PTX__WHY_INV);
-    predicate.flags ^= PTX__INVERTED;
+    if (ptx_type_of(predicate) == PTX_PRED)
+        predicate.handle ^= PTX__H_INVERTED;
+    else if (PTX__H_WHAT(predicate.handle) != PTX__H_NOTHING)
+        return ptx__none_for(PTX__WHY_INV);
     return predicate;
 }
 /* An address without its offset; of other values, themselves. */
-static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
+static ptx__operand ptx__unplaced(ptx__operand v, int64_t *offset) {
     *offset = 0;
     if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
     *offset = (int32_t)(uint32_t)(v.bits >> 32);
@@ -3461,37 +3939,129 @@ static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
     v.bits &= 0xffffffffu;
     return v;
 }
-PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
-    ptx_mem mem;
-    mem.base = ptx__unplaced(address, &mem.offset);
-    if (byte_offset > INT64_MAX / 2 || byte_offset < -(INT64_MAX / 2)) mem.offset = byte_offset; /* refused */
-    else
-        mem.offset += byte_offset;
-    mem.mods = 0;
-    mem.policy = ptx__none();
-    return mem;
-}
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
-    int64_t before;
-    address = ptx__unplaced(address, &before);
-    if (byte_offset <= INT32_MAX && byte_offset >= INT32_MIN) byte_offset += before;
-    if (address.kind != PTX__REG && address.kind != PTX__SYM) return ptx__none();
-    address.kind = address.kind == PTX__REG ? PTX__PLACE : PTX__PLACE_SYM;
-    if (byte_offset < -2147483647 - 1 || byte_offset > 2147483647) address.kind = PTX__FAR;
-    address.bits = (address.bits & 0xffffffffu) | (uint64_t)(uint32_t)(int32_t)byte_offset << 32;
+    const uint64_t h = address.handle;
+    uint64_t code = 0;
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN) return ptx__far(byte_offset);
+    if (PTX__H_WHAT(h) == PTX__H_PLACE) {
+        byte_offset += ptx__place_offset(h);
+        address.handle &= ~(uint64_t)0xffffff;
+    } else if (PTX__H_WHAT(h) == PTX__H_REGISTER && PTX__TAG((uint32_t)h)) {
+        if (PTX__TAG((uint32_t)h) == PTX__W_PARAM)
+            code = PTX__P_BLOCK;
+        else
+            while (code < PTX__P_BLOCK && ptx__place_types[code] != PTX__H_TYPE(h)) code++;
+        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__P_BLOCK) return ptx__none();
+        if (PTX__INDEX((uint32_t)h) > PTX__P_INDEX_MAX) return ptx__far(byte_offset);
+        address.handle = (uint64_t)PTX__H_PLACE << 61 | code << PTX__P_TYPE
+                         | (h >> PTX__H_SPACE & 7u) << PTX__P_SPACE
+                         | (h >> PTX__H_ALIGN & 15u) << PTX__P_ALIGN | (h >> 32 & 255u) << PTX__P_OWNER
+                         | (h & PTX__P_INDEX_MAX) << PTX__P_INDEX;
+    } else
+        return ptx__none();
+    if (byte_offset > PTX__P_OFFSET_MAX || byte_offset < -PTX__P_OFFSET_MAX - 1) return ptx__far(byte_offset);
+    address.handle |= (uint64_t)byte_offset & 0xffffff;
     return address;
 }
-PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
-    mem.policy = policy;
-    mem.mods |= PTX_L2_CACHE_HINT;
+
+/* ptx_mem.access: the offset in 32 bits, modifiers in 20, and above them the policy, a register's index + 1
+   or one of PTX__POLICY_*. Of each group of modifiers a number says which is set. Where more is set than that
+   can say, as two of one group, the bits above the offset are a list of at most four modifiers. */
+static const struct {
+    uint8_t first, count, at; /* bits of ptx_mods; where the number is */
+} ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
+                          {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
+enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MODS = 32, PTX__A_POLICY = 52 };
+#define PTX__A_LIST ((uint64_t)1 << 63)
+
+static ptx_mods ptx__access_mods(uint64_t access) {
+    ptx_mods mods = 0;
+    unsigned i, n;
+    if (!(access >> 32)) return 0;
+    if (access & PTX__A_LIST) {
+        for (i = PTX__A_MODS; i < PTX__A_MODS + 24; i += 6)
+            if ((n = (unsigned)(access >> i) & 63u) != 0) mods |= (ptx_mods)1 << (n - 1);
+        return mods | (access >> 56 & 3) << 62;
+    }
+    for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++) {
+        n = (unsigned)(access >> (PTX__A_MODS + ptx__access_groups[i].at))
+            & (ptx__access_groups[i].count > 3   ? 7u
+               : ptx__access_groups[i].count > 1 ? 3u
+                                                 : 1u);
+        if (n) mods |= PTX__M(ptx__access_groups[i].first + n - 1);
+    }
+    return access >> PTX__A_POLICY ? mods | PTX_L2_CACHE_HINT : mods;
+}
+static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
+    uint64_t policy = access >> PTX__A_POLICY & 2047, packed = 0;
+    ptx_mods left = mods & ~PTX__M(51), bit;
+    unsigned i, n = 0;
+    for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++)
+        for (n = 0; n < ptx__access_groups[i].count; n++) {
+            bit = (ptx_mods)1 << (ptx__access_groups[i].first + n);
+            if (!(left & bit)) continue;
+            packed |= (uint64_t)(n + 1) << ptx__access_groups[i].at;
+            left &= ~bit;
+            break;
+        }
+    if (access & PTX__A_LIST || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) policy = 0;
+    access &= UINT32_MAX;
+    if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
+        return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
+    access |= PTX__A_LIST | mods >> 62 << 56;
+    for (i = 0, n = 0; i < 62 && n < 4; i++)
+        if (mods >> i & 1) access |= (uint64_t)(i + 1) << (PTX__A_MODS + 6 * n++);
+    return access;
+}
+
+PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
+    ptx_mem mem;
+    int64_t offset = 0;
+    if (PTX__H_WHAT(address.handle) == PTX__H_PLACE) {
+        offset = ptx__place_offset(address.handle);
+        address.handle &= ~(uint64_t)0xffffff;
+    }
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN)
+        offset = byte_offset;
+    else
+        offset += byte_offset;
+    mem.base = offset > INT32_MAX || offset < INT32_MIN ? ptx__far(offset).handle : address.handle;
+    mem.access = (uint32_t)offset;
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
     /* space and vector are the address's and the call's: set here, they exclude each other, as the use says
        */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
-    mem.mods |= mods;
+    mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
+}
+PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
+    const uint64_t owner = PTX__H_WHAT(mem.base) == PTX__H_PLACE
+                               ? (mem.base >> PTX__P_OWNER ^ policy.handle >> 32) & 255
+                               : (mem.base ^ policy.handle) >> 32 & 65535;
+    const uint32_t word = (uint32_t)policy.handle;
+    uint64_t code = PTX__INDEX(word) + 1;
+    if (!ptx__is_register(policy))
+        code = PTX__POLICY_NONE;
+    else if (PTX__TAG(word) != PTX__W_64 || policy.handle >> PTX__H_SPACE & 7 || code >= PTX__POLICY_FOREIGN)
+        code = PTX__POLICY_TYPE;
+    else if (owner)
+        code = PTX__POLICY_FOREIGN;
+    mem.access = ptx__with_mods((mem.access & ~((uint64_t)2047 << PTX__A_POLICY)) | code << PTX__A_POLICY,
+                                ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
+    return mem;
+}
+static ptx__access ptx__open_memory(const ptx_kernel *k, ptx_mem mem) {
+    ptx__access a;
+    ptx_val base;
+    base.handle = mem.base;
+    a.base = ptx__open(k, base);
+    if (a.base.kind >= PTX__PLACE && a.base.kind != PTX__FAR) a.base = ptx__unplaced(a.base, &a.offset);
+    a.offset = (int32_t)(uint32_t)mem.access;
+    a.mods = ptx__access_mods(mem.access);
+    a.policy = mem.access & PTX__A_LIST ? 0u : (uint32_t)(mem.access >> PTX__A_POLICY);
+    return a;
 }
 
 /* The b type of that width: as which instructions that only move bits print their type. */
@@ -3520,14 +4090,18 @@ static unsigned ptx__wider(unsigned type) {
     }
 }
 
-static const char *ptx__describe(ptx_val v) {
+static const char *ptx__describe(ptx__operand v) {
     static const char *const why[] = {
-        "no value", "no value (of a ptx_as between types of different widths)",
-        "no value (of a ptx_ptr of no register, or to no space)", "no value (of a ptx_inv of no predicate)",
-        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)"};
-    if (v.kind == PTX__NOTHING) return why[v.bits <= PTX__WHY_AS_WHAT ? v.bits : 0];
+        "no value",
+        "no value (of a ptx_as between types of different widths)",
+        "no value (of a ptx_ptr of no register, or to no space)",
+        "no value (of a ptx_inv of no predicate)",
+        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)",
+        "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
+        "a number of more than 55 bits, which ptx_wide(k, PTX_U64, bits) makes"};
+    if (v.kind == PTX__NOTHING || v.kind == PTX__FAR)
+        return why[(v.bits & 255) <= PTX__WHY_WIDE ? v.bits & 255 : 0];
     if (v.kind == PTX__SYM) return "the address of a parameter block";
-    if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
@@ -3562,7 +4136,7 @@ static int ptx__is_number(unsigned type) {
 }
 
 /* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
-static ptx__list ptx__cure(ptx_val v, unsigned type) {
+static ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
@@ -4144,14 +4718,39 @@ static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
     return PTX__WORD(tag, index);
 }
-static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
-    ptx_val v = ptx__val(PTX__REG, type, ptx__new_word(k, site, ptx__tag_of(type)));
-    v.owner = k->owner;
+/* The handle of a register of this kernel. */
+static ptx_val ptx__handle(const ptx_kernel *k, uint32_t word, unsigned type) {
+    ptx_val v;
+    v.handle = PTX__HANDLE(PTX__H_REGISTER, type, (uint64_t)k->owner << 32 | word);
     return v;
+}
+static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
+    return ptx__handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
+}
+static ptx_val ptx__wide(ptx_kernel *k, unsigned type, uint64_t bits) {
+    int ok;
+    PTX__ROOM(k->m, k->wide, 1, ok);
+    if (!ok) return ptx__none();
+    k->wide.at[k->wide.count] = bits;
+    return ptx__handle(k, (uint32_t)k->wide.count++, type);
+}
+PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits) {
+    if (!ptx__ready(k)) return ptx__none();
+    if (type == PTX_U64 || type == PTX_S64 || type == PTX_F64) return ptx__wide(k, type, bits);
+    ptx__fail(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
+              ptx_type_name(type));
+    return ptx__none();
+}
+/* An operand that was changed, as a handle again. */
+static ptx_val ptx__closed(ptx_kernel *k, const ptx__operand *o) {
+    ptx_val v;
+    if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__close(o);
+    v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
+    return o->kind == PTX__IMM && v.handle == PTX__WHY_WIDE ? ptx__wide(k, o->type, o->bits) : v;
 }
 
 /* A handle that belongs here, of a register that exists. */
-static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
+static int ptx__is_mine(const ptx_kernel *k, const ptx__operand *v) {
     uint32_t word = (uint32_t)v->bits;
     if (v->owner != k->owner || v->type >= PTX__TYPE_COUNT || v->space > PTX_SHARED_CLUSTER) return 0;
     return v->kind == PTX__REG   ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
@@ -4159,10 +4758,13 @@ static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
                                  : 0;
 }
 /* The same; if not, the error says why. */
-static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
+static int ptx__mine(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
         int number = v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT;
+        if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
+            ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
+                      (long long)((int64_t)(v.bits << 3) >> 11));
         ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
                   "%s is %s%s where a register is needed%s", what,
                   number && v.type ? "an immediate of type " : "", ptx__describe(v),
@@ -4264,7 +4866,7 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
 #define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
 /* An immediate as an operand of that type. */
-static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                          unsigned type) {
     char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
@@ -4308,7 +4910,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* An immediate against the limits of its slot, if it has any. */
-static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                        char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
@@ -4355,7 +4957,7 @@ static int ptx__register_only(const char *name, unsigned index) {
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
-static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                            unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
@@ -4389,7 +4991,7 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
 }
 
 /* The same; most operands are registers of just that type, and need no more than this. */
-static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                             unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
     if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
@@ -4400,26 +5002,33 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
     return ptx__push_other(k, site, name, index, v, type, loose);
 }
 
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+/* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
+   operands. PTX__INTO: the result is a variable's. */
+#define PTX__WHAT(op, type, src_type, n)                                                                     \
+    ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
+#define PTX__INTO (1u << 29)
+#define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into);
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
-static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
+static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[2];
+        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
-        src[0] = ptx__unplaced(v, &offset);
+        v = ptx__unplaced(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
-        src[1] = ptx__val(PTX__IMM, v.type, (uint64_t)offset);
+        src[0] = ptx__close(&v);
+        src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
         k->guard = guard;
-        return d;
+        return ptx__open(k, d);
     }
     if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
         double value;
@@ -4443,7 +5052,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     if (!form || !ptx__begin(k, 4)) return v;
     d = ptx__new_register(k, site, v.type);
     at = k->words.count;
-    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, (uint32_t)d.handle);
     if (v.kind == PTX__REG)
         ptx__word(k, (uint32_t)v.bits);
     else {
@@ -4454,11 +5063,19 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     k->guard = 0;
     ptx__commit_plain(k, site, form - 1, at, 1);
     k->guard = guard;
-    return d;
+    return ptx__open(k, d);
+}
+/* An address plus an offset as a register of its own; other values as they are. */
+static ptx__operand ptx__settle_place(ptx_kernel *k, const char *site, ptx_val *v) {
+    ptx__operand o = ptx__open(k, *v);
+    if (o.kind != PTX__PLACE) return o;
+    o = ptx__settle(k, site, o, 't');
+    if (ptx__ready(k)) *v = ptx__close(&o);
+    return o;
 }
 
 /* The type that a plain slot wants. */
-static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_val v) {
+static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx__operand v) {
     switch (slot) {
     case 't': return type;
     case 'w': return ptx__wider(type);
@@ -4469,7 +5086,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
 }
 
 /* An address stays one through the arithmetic that addresses are made by. */
-static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
+static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
     case PTX_ALLOCA: return PTX_LOCAL;
@@ -4491,25 +5108,19 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   hangs on the kinds of its operands (ptx_val without bits and owner), and for immediates on an upper limit;
-   so the first of a kind leaves a memo, and the next only has its handles checked. */
+   depends on the kinds of its operands (a handle's upper 16 bits, where neither owner, register nor a small
+   number stands) and for numbers on an upper limit; so the first of a kind leaves a memo, and the next only
+   has its handles checked. */
 
-static uint32_t ptx__kind_of(const ptx_val *v) {
-    uint32_t kind;
-    memcpy(&kind, (const char *)v + offsetof(ptx_val, kind), sizeof kind);
-    return kind;
-}
-static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
-    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
-}
+/* The kind of an operand. */
+static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *const src[4], unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
-    if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
-    if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
-    if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
-    if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    return hash * 2246822519u >> 23;
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
+    return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
+}
+static uint64_t ptx__kinds_of(const ptx_val *src) {
+    return src[0].handle >> 48 | src[1].handle >> 48 << 16 | src[2].handle >> 48 << 32
+           | src[3].handle >> 48 << 48;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -4522,69 +5133,64 @@ static uint32_t ptx__sure_limit(unsigned want) {
 
 /* The same for a slot with a limit of its own; 0: not known. Any width has more than 15 bits. */
 static uint32_t ptx__slot_most(char letter) {
-    size_t i;
-    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++) {
-        const ptx__slot_limit *l = &ptx__slot_limits[i];
-        if (l->letter != letter) continue;
-        return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
-    }
-    return 0;
+    const ptx__slot_limit *l = ptx__limit_of(letter);
+    if (!l || l->step != 1 || l->low > 0) return 0;
+    return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
    mnemonic, a result and those operands, as they were. */
-static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
-                          const ptx_val *src, unsigned n, int into, ptx_val result) {
+static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
-    unsigned i, form_type = form->type, form_src = form->src;
-    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    const unsigned op = what & 0xfffu, n = PTX__COUNT_OF(what);
+    const int into = (what & PTX__INTO) != 0;
     ptx__memo memo;
-    uint32_t place;
-    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
-        || ins->results != (into || result.kind == PTX__REG))
+    uint32_t i, place;
+    if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
-    memo.what = ptx__what(op, type, src_type, n, into);
-    for (i = 0; i < n; i++) each[i] = &src[i];
-    place = ptx__memo_place(memo.what, mods, each, n);
+    memo.what = what;
+    memo.kinds = ptx__kinds_of(src);
+    place = ptx__memo_place(what, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
-        memo.kind[i] = ptx__kind_of(&src[i]);
+        const ptx__operand v = ptx__open(k, src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
-            if (!strchr("skg", slot[i]) || end - w < 3 || src[i].bits != (w[1] | (uint64_t)w[2] << 32)
-                || (src[i].kind != PTX__REG && src[i].kind != PTX__PLACE))
+            if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
+                || v.bits != (w[1] | (uint64_t)w[2] << 32))
                 return;
             memo.tag[i] = PTX__W_MEM;
             w += 2;
             continue;
         }
-        if (src[i].kind == PTX__REG) {
-            if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
+        if (v.kind == PTX__REG) {
+            if (*w != (uint32_t)v.bits || v.flags & PTX__INVERTED) return;
             continue;
         }
         memo.tag[i] = (uint8_t)PTX__TAG(*w);
         if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
-        if (src[i].kind == PTX__IMM) {
+        if (v.kind == PTX__IMM) {
             uint32_t own = UINT32_MAX;
-            unsigned want = ptx__slot_type(slot[i], form_type, form_src, src[i]);
-            memo.most[i] = ptx__sure_limit(want);
-            if (src[i].type) own = ptx__sure_limit(src[i].type);
+            if (PTX__H_WHAT(src[i].handle) != PTX__H_INTEGER) return;
+            memo.most[i] = ptx__sure_limit(ptx__slot_type(slot[i], form->type, form->src, v));
+            if (v.type) own = ptx__sure_limit(v.type);
             if (own < memo.most[i]) memo.most[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
-            if ((!k->m->plain[op] && !strchr("tLN", slot[i])) || (op == PTX_AND && src[0].space))
+            if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
+                || (op == PTX_AND && ptx__open(k, src[0]).space))
                 own = 0; /* on the number hangs what the target must be, or whether that is an address */
             if (own < memo.most[i]) memo.most[i] = own;
-            if (src[i].bits > memo.most[i] || !own) {
-                if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
+            if (v.bits > memo.most[i] || !own) {
+                if (v.bits >> 32 || w[1] != (uint32_t)v.bits) return;
                 memo.tag[i] |= PTX__EXACT;
                 memo.most[i] = w[1];
             } else if ((op == PTX_DIV || op == PTX_REM) && i == 1)
                 memo.tag[i] |= PTX__NOT_ZERO;
-        } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
+        } else if (v.kind != PTX__IMM_FLOAT || v.type != PTX_F32)
             return;
         w += 2;
     }
@@ -4592,109 +5198,87 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.mods = mods;
     memo.form = ins->form;
     memo.version = (uint8_t)form->version;
-    memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
-    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
+    memo.result = into || !ins->results ? 0 : ptx__kind_of(result);
+    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.handle) : 0);
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
-    if (n == 2 && !memo.tag[0] && (memo.tag[1] == PTX__W_UNSIGNED || memo.tag[1] == PTX__W_SIGNED))
-        memo.mixed = PTX__AND_NUMBER;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
-
-/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
-PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
-                                      const ptx_val *v) {
-    const uint32_t word = (uint32_t)v->bits;
-    return (memo->kind[i] ^ ptx__kind_of(v)) | (v->owner ^ k->owner)
-           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+/* A register as a source. Anything but 0: it is not this kernel's. */
+PTX__INLINE uint32_t ptx__not_mine(const ptx_kernel *k, ptx_val v) {
+    return ((uint32_t)(v.handle >> 32 & 0xffffu) ^ k->owner)
+           | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
 /* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
    as the memo has them, and what was written behind the words in use does not matter. */
-static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *const src[4],
-                              unsigned n, uint32_t *w) {
+static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src, unsigned n,
+                              uint32_t *w) {
     uint32_t wrong = 0;
     unsigned i;
     for (i = 0; i < n; i++) {
-        const ptx_val *v = src[i];
-        uint32_t word = (uint32_t)v->bits, tag = memo->tag[i];
+        const uint32_t tag = memo->tag[i];
+        const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_by_memo(k, memo, i, v);
-            *w++ = word;
+            wrong |= ptx__not_mine(k, src[i]);
+            *w++ = (uint32_t)src[i].handle;
             continue;
         }
-        wrong |= memo->kind[i] ^ ptx__kind_of(v);
         w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = word;
+        w[1] = (uint32_t)number;
         w[2] = 0;
-        if (tag == PTX__W_MEM) { /* of an address the offset stands above */
-            wrong |= ptx__not_by_memo(k, memo, i, v);
-            w[2] = (uint32_t)(v->bits >> 32);
+        if (tag == PTX__W_MEM) {
+            const ptx__operand v = ptx__open(k, src[i]);
+            wrong |= (v.owner ^ k->owner)
+                     | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
+            w[1] = (uint32_t)v.bits;
+            w[2] = (uint32_t)(v.bits >> 32);
         } else if (tag == PTX__W_F32)
-            wrong |= ptx__f32_word(v->bits, &w[1]) != 1;
+            wrong |= ptx__f32_word(src[i].handle << 9, &w[1]) != 1;
         else
-            wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
-                                      : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
+            wrong |= tag & PTX__EXACT ? number != memo->most[i]
+                                      : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
         w += 3;
     }
     return wrong ? NULL : w;
 }
 
-/* What no memo is like. */
-static ptx_val ptx__record_first(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                 unsigned src_type, const ptx_val *const each[4], unsigned n,
-                                 const ptx_val *into) {
-    ptx_val src[PTX__MEMO_MAX];
-    unsigned i;
-    if (ptx__ready(k) && ptx__stale(k, k, site)) return ptx__none();
-    for (i = 0; i < n; i++) src[i] = *each[i];
-    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-}
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into);
 
-/* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known; they are read where they lie, for
-   to copy what a caller has just written in halves takes a processor longer than all the rest. */
-PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, const ptx_val *const src[4], unsigned n,
-                                  const ptx_val *into) {
-    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
-    uint32_t *w, *first, place;
+/* Record a plain instruction of at most four sources; behind them src is zero. into, with PTX__INTO: write
+   there instead of to a new value. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into) {
+    const uint64_t kinds = ptx__kinds_of(src);
+    const unsigned n = PTX__COUNT_OF(what);
+    uint32_t wrong = 0, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned i;
     ptx_val d;
-    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu) goto first;
-    memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
-    if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
-    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+    if (!ptx__ready(k)) return ptx__none();
+    memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        goto first;
+        return ptx__record_new(k, site, what, mods, src, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (!memo->mixed) {
+    if (!memo->mixed)
         for (i = 0; i < n; i++) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
-            *w++ = (uint32_t)src[i]->bits;
+            wrong |= ptx__not_mine(k, src[i]);
+            *w++ = (uint32_t)src[i].handle;
         }
-    } else if (n == 2 && memo->mixed == PTX__AND_NUMBER) {
-        wrong = ptx__not_by_memo(k, memo, 0, src[0]) | (memo->kind[1] ^ ptx__kind_of(src[1]))
-                | (src[1]->bits > memo->most[1]);
-        w[0] = (uint32_t)src[0]->bits;
-        w[1] = PTX__WORD(memo->tag[1], 0);
-        w[2] = (uint32_t)src[1]->bits;
-        w[3] = 0;
-        w += 4;
-    } else {
+    else {
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) goto first;
+    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -4710,54 +5294,35 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
     if (into) {
-        *first = (uint32_t)into->bits;
+        *first = (uint32_t)into->handle;
         return *into;
     }
-    d.bits = 0;
-    d.owner = 0;
-    if (memo->result) {
-        d.bits = *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-        d.owner = k->owner;
-    }
-    memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
+    if (!memo->result) return ptx__none();
+    *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
+    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
-first:
-    return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
 }
-static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                unsigned src_type, const ptx_val *const src[4], unsigned n,
-                                const ptx_val *into) {
-    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
-}
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *a, const ptx_val *into) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                               const ptx_val *into) {
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
-    return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into);
-}
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    unsigned i;
-    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, src, into); /* most have one */
-    if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    for (i = 0; i < n; i++) each[i] = src + i;
-    return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
+    return ptx__record(k, site, what, mods, src, into);
 }
 
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
-static int ptx__mixes(unsigned op, const ptx_val *src) {
+static int ptx__mixes(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
     return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    const size_t before = k ? k->ins.count : 0;
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into) {
+    const size_t before = k->ins.count;
+    const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (!ptx__ready(k)) return d;
+    if (ptx__stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -4768,21 +5333,22 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
                                        : ptx__rows[k->m->first[op]].name),
                d;
     if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
+    if (k->ins.count == before + 1) ptx__remember(k, what, mods, src, d);
     return d;
 }
 
 /* -- instructions with groups, memory operands, several results, or limits -- */
 
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
                             uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
 /* The types that an instruction takes from its operands: a register decides before an immediate does, and
    numbers before bits. */
-static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigned *type, unsigned *src_type) {
+static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
+                       unsigned *src_type) {
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE, by_register[2] = {0, 0};
     for (; *slot && i < n; slot++) {
@@ -4803,13 +5369,14 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     }
 }
 
-static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                            char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
-    const ptx_mem mem = ptx_at(v, 0);
+    ptx__access mem;
+    mem.base = ptx__unplaced(v, &mem.offset);
     if (!ptx__is_mine(k, &mem.base)) {
         char what[40];
         snprintf(what, sizeof what, "operand %u of %.20s", index, name);
@@ -4840,8 +5407,8 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
 }
 
 /* An integer with limits. */
-static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                             const ptx__slot_limit *limit, unsigned type) {
+static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index,
+                             ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__within(k, site, name, index, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
@@ -4892,8 +5459,8 @@ static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned 
     return NULL;
 }
 
-static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
-                          char letter, unsigned type, unsigned src_type) {
+static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index,
+                          ptx__operand v, char letter, unsigned type, unsigned src_type) {
     const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
@@ -5002,7 +5569,7 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
         if (tag == PTX__W_VECTOR) continue;
         if (tag == 0 || tag >= PTX__CLASSES) return;
         if (i < ins->results) result++;
-        else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
+        else if (source == n || !ptx__is_register(src[source]) || words[i] != (uint32_t)src[source++].handle)
             return;
     }
     for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
@@ -5017,8 +5584,8 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
     p[PTX__P_LEAD] = ins->results;
     p[PTX__P_WORDS] = ins->count;
     p += PTX__P_KINDS;
-    for (i = 0; i < n; i++) *p++ = ptx__kind_of(&src[i]);
-    for (i = 0; i < results; i++) *p++ = ptx__kind_of(&out[i]);
+    for (i = 0; i < n; i++) *p++ = ptx__kind_of(src[i]);
+    for (i = 0; i < results; i++) *p++ = ptx__kind_of(out[i]);
     for (i = 0; i < ins->count; i++) *p++ = words[i];
     m->patterns.count += PTX__P_KINDS + n + results + ins->count;
 }
@@ -5033,11 +5600,11 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
-        for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
+        for (i = 0; i < n && !wrong; i++)
+            wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++)
-        wrong |= (src[i].owner ^ k->owner)
-                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+        wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
@@ -5048,12 +5615,10 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     for (i = 0; i < lead; i++, word++) {
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
-        memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
-        made++;
-        out->bits = to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->owner = k->owner;
+        to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
+        out++->handle = (uint64_t)(*made++ << 16 | k->owner) << 32 | to[-1];
     }
-    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->bits;
+    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
     ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
     return 1;
@@ -5083,7 +5648,7 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
     return 0;
 }
 /* What a policy is made of: a fraction, or sizes. */
-static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx_val *v,
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                           unsigned n) {
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
@@ -5104,7 +5669,7 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
 }
 /* Whether a variable can be result `number` of an instruction that reads it as well, in a slot. */
 static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
-                       ptx_val cell) {
+                       ptx__operand cell) {
     char kind;
     if (!ptx__mine(k, site, cell, "a result")) return 0;
     kind = ptx__fact(cell.type)->kind;
@@ -5121,10 +5686,10 @@ static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, cha
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
-    ptx_val v[PTX__OPERANDS_MAX];
+    ptx__operand v[PTX__OPERANDS_MAX];
     const ptx__row *row;
     const char *p, *slots;
-    uint32_t form;
+    uint32_t form = 0;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
@@ -5141,13 +5706,24 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   row->name);
         return;
     }
+    if ((type || !row->types) && (src_type || !row->src) && *slots != 'm') {
+        form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+        if (!form) return;
+        if (!into && !k->guard && k->m->forms.at[form - 1].pattern
+            && ptx__repeat(k, site, form - 1, src, n, out))
+            return;
+    }
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__open(k, src[i]);
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
+    }
     if (type == PTX_NONE && row->types && *slots != 'c') {
-        ptx__infer(slots, src, n, &actual, &src_type);
+        ptx__infer(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
-            if (src[i].kind == PTX__NOTHING)
-                ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, row->name,
-                          ptx__describe(src[i]));
+            if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__FAR)
+                ptx__fail(k, v[i].kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                          "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
         if (type == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
@@ -5155,21 +5731,14 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
     } else if (row->src && src_type == PTX_NONE) {
         r = type;
-        ptx__infer(slots, src, n, &r, &src_type);
+        ptx__infer(slots, v, n, &r, &src_type);
     }
-    if (*slots == 'm' && n) mods |= ptx__space_mod(src[0].space);
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
+    if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
-    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
-        return;
     row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
-    for (i = 0; i < n; i++) {
-        v[i] = src[i];
-        unsettled |=
-            v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
-    }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
     for (i = 0; unsettled && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
@@ -5192,13 +5761,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (into && *row->sig != '!') { /* ptx_set has looked at it */
-            ptx__word(k, (uint32_t)into[r].cell.bits);
+            ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
-            if (!ptx__sum_ok(k, site, row, *p, r + 1, into[r].cell)) return;
-            ptx__word(k, (uint32_t)into[r].cell.bits);
+            if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__open(k, into[r].cell))) return;
+            ptx__word(k, (uint32_t)into[r].cell.handle);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
-            ptx__word(k, (uint32_t)out[r].bits);
+            ptx__word(k, (uint32_t)out[r].handle);
         }
         r++;
     }
@@ -5235,7 +5804,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
                   row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
     if (!ptx__ready(k)) return;
-    if (r && !into) out[0].space = (uint8_t)ptx__space_of(op, v, n);
+    if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
@@ -5249,68 +5818,77 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
+/* The same of numbers that may be none: those are told. */
+static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
+    return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
+}
+
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
         ptx__fail(k, PTX_E_UNDEFINED, site,
                   k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, &a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    src[1] = &b;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    src[1] = b;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    src[1] = &b;
-    src[2] = &c;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    const ptx_val *src[PTX__MEMO_MAX];
-    src[0] = &a;
-    src[1] = &b;
-    src[2] = &c;
-    src[3] = &d;
-    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    ptx_val src[PTX__MEMO_MAX];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    src[3] = d;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
-    ptx_val src[5];
+    ptx_val src[5], out = ptx__none();
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
     src[4] = e;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, NULL);
+    if (!ptx__ready(k) || ptx__stale(k, k, site)) return out;
+    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
+    return ptx__ready(k) ? out : ptx__none();
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
+    ptx__operand v;
     if (!ptx__ready(k)) return ptx__none();
-    if (a.kind == PTX__PLACE) a = ptx__settle(k, site, a, 't');
-    if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
-    if ((unsigned)type == a.type && !mods)
-        return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
-    return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
+    v = ptx__settle_place(k, site, &a);
+    if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
+    if ((unsigned)type == v.type && !mods)
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, PTX_CVT_PAIR, mods, type, PTX_F32, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
 }
 
 /* -- kernels and their memory -- */
@@ -5430,10 +6008,10 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->marked.count = 0;
+    k->marked.count = k->wide.count = 0;
     k->m = m;
-    k->owner = m->seed + ++m->serial;
-    if (k->owner == 0) k->owner = m->seed + ++m->serial;
+    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
+    while (k->owner == 0);
     k->index = m->used - 1;
     k->name = at;
     k->site = site ? site : "";
@@ -5591,10 +6169,15 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     return (uint32_t)++k->params.count;
 }
 
+/* The address of a parameter block. */
+static ptx_val ptx__param_block(const ptx_kernel *k, uint32_t index) {
+    return ptx__with_space(ptx__handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
+}
+
 PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                               ptx_space space) {
     uint32_t bytes, index;
-    ptx_val base, v, to;
+    ptx_val v;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
@@ -5606,21 +6189,17 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
     if (!index) return ptx__none();
-    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
-    base.owner = k->owner;
-    base.space = PTX_PARAM;
-    v = ptx_ld_(k, site, type, ptx_at(base, 0));
+    v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    to = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &v, 1, NULL);
-    to.space = (uint8_t)space;
-    return to;
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
+                        NULL);
+    return ptx__with_space(v, (unsigned)space);
 }
 
 PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
                                     uint32_t align) {
     uint32_t index;
-    ptx_val base;
     if (!ptx__ready(k)) return ptx__none();
     if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
@@ -5629,11 +6208,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, PTX_B8, bytes, align, 0);
-    if (!index) return ptx__none();
-    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
-    base.owner = k->owner;
-    base.space = PTX_PARAM;
-    return base;
+    return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
 
 /* What a word of the record stands for, in a new register. */
@@ -5643,7 +6218,7 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     ptx_val v;
     if (!form || !ptx__begin(k, 2)) return ptx__none();
     v = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)v.bits);
+    ptx__word(k, (uint32_t)v.handle);
     ptx__word(k, word);
     ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
@@ -5653,12 +6228,11 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
                                               unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
-    if (v.kind == PTX__NOTHING) return v;
+    if (!v.handle) return v;
     while (align >> log2 > 1) log2++;
     k->seen |= PTX__SEEN_TOGETHER; /* what is done with it is to be checked */
-    v.space = (uint8_t)space;
-    v.flags = (uint8_t)(log2 + 1);
-    return v;
+    v.handle |= (uint64_t)(log2 + 1) << PTX__H_ALIGN;
+    return ptx__with_space(v, space);
 }
 
 /* A shared array under a name that is kept already: its address, in a register. */
@@ -5856,7 +6430,7 @@ PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol vari
 
 /* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
    where the instruction would not tell the difference. */
-static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val *v, unsigned type) {
+static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx__operand *v, unsigned type) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
@@ -5869,20 +6443,28 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     }
     if (v->type == type) return 1;
     if (v->type && have->bits == want->bits && (have->kind == 'b' || want->kind == 'b')) return 1;
-    if (v->kind == PTX__NOTHING)
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
+    if (v->kind == PTX__NOTHING || v->kind == PTX__FAR)
+        ptx__fail(k, v->kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site, "%s: the value is %s", what,
+                  ptx__describe(*v));
     else
         ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
                   ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
+/* The same of a handle: that of the value, or none with the error set. */
+static ptx_val ptx__suited(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
+    ptx__operand o = ptx__open(k, v);
+    if (!ptx__suits(k, site, what, &o, type)) return ptx__none();
+    return o.kind == PTX__IMM ? ptx__with_type(v, o.type) : v;
+}
+
 /* -- memory -- */
 
 /* Push [base + offset] for an access of that many bytes. */
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
                             uint32_t bytes) {
-    ptx_val b = mem->base;
+    ptx__operand b = mem->base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
     char kind = ptx__fact(b.type)->kind;
@@ -5931,7 +6513,7 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, c
 static ptx_mods ptx__space_mod(unsigned space) {
     return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
 }
-static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes) {
+static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t bytes) {
     ptx_mods mods = mem->mods | ptx__space_mod(mem->base.space);
     if (n == 2) mods |= PTX__M_V2;
     if (n == 4) mods |= bytes == 32 ? PTX__M_V4_64 : PTX__M_V4;
@@ -5940,15 +6522,20 @@ static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes)
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem) {
+static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem) {
+    static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
-    if (mem->policy.kind == PTX__REG && (mem->policy.space || ptx__fact(mem->policy.type)->bits != 64)) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is %s, expected 64 bits from PTX_CREATEPOLICY", name,
-                  mem->policy.space ? "an address" : ptx__describe(mem->policy));
-        return 0;
+    if (mem->policy - 1 < k->registers[PTX__W_64]) {
+        ptx__word(k, PTX__WORD(PTX__W_64, mem->policy - 1));
+        return 1;
     }
-    if (mem->policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem->policy, PTX_B64, 0);
-    ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy; call ptx_cached(mem, policy)", name);
+    if (mem->policy == PTX__POLICY_FOREIGN)
+        ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
+    else if (mem->policy == PTX__POLICY_TYPE)
+        ptx__fail(k, PTX_E_TYPE, site,
+                  "%s: the policy is none, or not of the first 2,000 values of 64 bits: %s", name, cure);
+    else
+        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, cure);
     return 0;
 }
 
@@ -5970,23 +6557,25 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
 }
 
 static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx_type type, uint32_t n,
-                      const ptx_mem *mem, const ptx_val *otherwise, ptx_val *out) {
+                      ptx_mem address, const ptx_val *otherwise, ptx_val *out) {
     uint32_t i, form;
+    ptx__access mem;
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
+    mem = ptx__open_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
-    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
+    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
-            ptx_val init = *otherwise;
-            if (!ptx__suits(k, site, "ld_if, the value otherwise", &init, ptx__in_register(type))) return;
-            d[i] = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
-            d[i].type = (uint8_t)ptx__in_register(type);
+            ptx_val init =
+                ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
             if (!ptx__ready(k)) return;
+            d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
             d[i] = ptx__new_register(k, site, ptx__in_register(type));
     }
@@ -5994,46 +6583,48 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].bits);
+    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].handle);
     results = k->words.count - at;
-    if (!ptx__push_memory(k, site, "ld", mem, n * ptx_type_bytes(type))) return;
-    if (!ptx__push_policy(k, site, "ld", mem)) return;
+    if (!ptx__push_memory(k, site, "ld", &mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_policy(k, site, "ld", &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
 PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem) {
     ptx_val v;
-    ptx__load(k, site, NULL, type, 1, &mem, NULL, &v);
+    ptx__load(k, site, NULL, type, 1, mem, NULL, &v);
     return v;
 }
 PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
                               ptx_val otherwise) {
     ptx_val v;
-    ptx__load(k, site, &p, type, 1, &mem, &otherwise, &v);
+    ptx__load(k, site, &p, type, 1, mem, &otherwise, &v);
     return v;
 }
 PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             ptx_val *out) {
-    ptx__load(k, site, NULL, type, n, &mem, NULL, out);
+    ptx__load(k, site, NULL, type, n, mem, NULL, out);
 }
 PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
                                ptx_mem mem, ptx_val otherwise, ptx_val *out) {
-    ptx__load(k, site, &p, type, n, &mem, &otherwise, out);
+    ptx__load(k, site, &p, type, n, mem, &otherwise, out);
 }
 
-PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem address,
                             const ptx_val *values) {
     uint32_t i, form;
     unsigned printed;
     size_t at;
-    ptx_val v[8];
+    ptx__access mem;
+    ptx__operand v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
+    mem = ptx__open_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form) return;
     for (i = 0; i < n; i++) {
-        v[i] = ptx__settle(k, site, values[i], 't');
+        v[i] = ptx__settle(k, site, ptx__open(k, values[i]), 't');
         if (ptx_type_bytes(type) > 1) continue;
         if (v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
@@ -6056,14 +6647,18 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 }
 
 /* atom and red: the type comes from the value. */
-static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem mem,
-                           const ptx_val *v, unsigned n) {
-    ptx_val d = ptx__none(), settled[2];
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
+                           const ptx_val *values, unsigned n) {
+    ptx_val d = ptx__none();
+    ptx__operand v[2];
+    ptx__access mem;
     unsigned i, type;
     uint32_t form;
     size_t at, results = 0;
     int loose;
     if (!ptx__ready(k)) return d;
+    mem = ptx__open_memory(k, address);
+    for (i = 0; i < n; i++) v[i] = ptx__open(k, values[i]);
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
         ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
@@ -6075,20 +6670,20 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
-    for (i = 0; i < n; i++) settled[i] = ptx__settle(k, site, v[i], 't');
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, v[i], 't');
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)d.bits);
+        ptx__word(k, (uint32_t)d.handle);
         results = 1;
     }
     if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
-        if (type == PTX_B128 && settled[i].kind == PTX__IMM)
+        if (type == PTX_B128 && v[i].kind == PTX__IMM)
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
                       i + 2);
-        if (!ptx__push_source(k, site, "atom", i + 2, settled[i], type, loose)) return ptx__none();
+        if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
@@ -6113,72 +6708,73 @@ PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, p
 
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes) {
-    unsigned wide;
+    ptx__operand base, by;
+    int64_t offset;
+    unsigned width;
+    ptx_val sum;
     if (!ptx__ready(k)) return ptx__none();
-    if (address.kind == PTX__PLACE) {
-        int64_t offset;
-        address = ptx__unplaced(address, &offset);
-        address = ptx_ptr_add_(k, site, address, index, bytes);
+    base = ptx__open(k, address);
+    if (base.kind == PTX__PLACE) {
+        base = ptx__unplaced(base, &offset);
+        address = ptx_ptr_add_(k, site, ptx__close(&base), index, bytes);
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
-    if (!ptx__mine(k, site, address, "the address")) return ptx__none();
-    if (address.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> address.type & 1)) {
+    if (!ptx__mine(k, site, base, "the address")) return ptx__none();
+    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1)) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
-                  ptx__describe(address));
+                  ptx__describe(base));
         return ptx__none();
     }
     if (!bytes) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
         return ptx__none();
     }
-    if (index.kind == PTX__PLACE) index = ptx__settle(k, site, index, 't');
-    if (index.kind == PTX__IMM) { /* the sum wraps like the address */
-        if ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
-                      (long long)index.bits, bytes);
+    by = ptx__settle_place(k, site, &index);
+    if (by.kind == PTX__IMM) { /* the sum wraps like the address */
+        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)by.bits,
+                      bytes);
             return ptx__none();
         }
-        index.bits *= bytes;
-        if (ptx__fact(address.type)->bits == 32) index.bits &= 0xffffffffu;
-        index.type = address.type;
-        return ptx_op2_(k, site, PTX_ADD, 0, address, index);
+        by.bits *= bytes;
+        if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
+        by.type = base.type;
+        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__closed(k, &by));
     }
-    if (address.kind != PTX__REG) {
+    if (base.kind != PTX__REG) {
         ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
-                  ptx__describe(address));
+                  ptx__describe(base));
         return ptx__none();
     }
-    if (index.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, index, "the index")) return ptx__none();
-    if (index.space && address.space) {
+    if (by.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, by, "the index")) return ptx__none();
+    if (by.space && base.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
         return ptx__none();
     }
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
+                  ptx__describe(by), ptx__cure(by, PTX_U32).s);
         return ptx__none();
     }
-    if (index.type == PTX_S32 && bytes > 0x7fffffffu) {
+    if (by.type == PTX_S32 && bytes > 0x7fffffffu) {
         ptx__fail(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32", bytes);
         return ptx__none();
     }
-    wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
-    if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
+    width = ptx__fact(by.type)->bits;
+    if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
+        if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
+        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
+                       ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
+        return ptx_as(sum, (ptx_type)base.type);
+    }
+    if (width != ptx__fact(base.type)->bits) {
         ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
-                  ptx__cure(index, address.type).s);
+                  ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
         return ptx__none();
     }
-    if (wide) { /* the same sign as the index, so that it extends as its type says */
-        ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
-        if (index.type != PTX_S32) index.type = PTX_U32;
-        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes), base);
-        return ptx_as(sum, (ptx_type)address.type);
-    }
-    if (index.space == 0 && ptx__fact(index.type)->bits == ptx__fact(address.type)->bits)
-        index.type = address.type;
+    if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
 
@@ -6200,43 +6796,48 @@ static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsign
 }
 PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
                              const ptx_val *parts) {
-    ptx_val d = ptx__none(), p[4];
+    ptx_val d = ptx__none();
+    ptx__operand p[4];
+    unsigned part;
     uint32_t i, form;
     size_t at;
     if (!ptx__ready(k)) return d;
-    if (!ptx__parts_ok(k, site, type, parts ? parts[0].type : (unsigned)PTX_NONE, n, parts)) return d;
+    part = parts ? (unsigned)ptx_type_of(parts[0]) : (unsigned)PTX_NONE;
+    if (!ptx__parts_ok(k, site, type, part, n, parts)) return d;
     for (i = 1; i < n && n == 2; i++)
-        if (ptx__fact(parts[i].type)->kind == 'h' && !ptx__parts_ok(k, site, type, parts[i].type, n, parts))
+        if (ptx__fact((unsigned)ptx_type_of(parts[i]))->kind == 'h'
+            && !ptx__parts_ok(k, site, type, (unsigned)ptx_type_of(parts[i]), n, parts))
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov")) return d;
-    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, parts[i], 't');
+    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, ptx__open(k, parts[i]), 't');
     if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
     at = k->words.count;
     d = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, (uint32_t)d.handle);
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "mov", i + 1, p[i], parts[0].type, 1)) return ptx__none();
+        if (!ptx__push_source(k, site, "mov", i + 1, p[i], part, 1)) return ptx__none();
     ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out) {
+    const unsigned type_of_whole = (unsigned)ptx_type_of(whole);
     uint32_t i, form;
     size_t at;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
-    if (!ptx__ready(k) || !ptx__mine(k, site, whole, "the operand of mov")) return;
-    if (!ptx__parts_ok(k, site, whole.type, type, n, out)) return;
-    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(whole.type), 0, 0);
+    if (!ptx__ready(k) || !ptx__mine(k, site, ptx__open(k, whole), "the operand of mov")) return;
+    if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
+    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
     at = k->words.count;
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
         out[i] = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)out[i].bits);
+        ptx__word(k, (uint32_t)out[i].handle);
     }
-    ptx__word(k, (uint32_t)whole.bits);
+    ptx__word(k, (uint32_t)whole.handle);
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
@@ -6277,14 +6878,15 @@ PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
+    ptx__operand o;
     int ok;
-    if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
-    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
     if (!ptx__ready(k)) return v;
-    if (!ptx__mine(k, site, v, "the value")) return ptx__none();
+    o = ptx__settle_place(k, site, &v);
+    if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
+    if (!ptx__mine(k, site, o, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
-    if (!ok || v.kind == PTX__SYM) return v;
-    k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
+    if (!ok || o.kind == PTX__SYM) return v;
+    k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
                                           : where == 3 ? PTX__CLASS_CLUSTER
@@ -6356,7 +6958,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     uint32_t form, kept, i;
     unsigned who, effect;
     size_t at;
-    ptx_val v[64];
+    ptx__operand v[64];
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -6401,7 +7003,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
     form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
-    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, src[i], 'p');
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, ptx__open(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
     at = k->words.count;
@@ -6411,7 +7013,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
             return 0;
         }
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
-        ptx__word(k, (uint32_t)out[i].bits);
+        ptx__word(k, (uint32_t)out[i].handle);
     }
     ptx__word(k, PTX__WORD(PTX__W_TEXT, kept));
     for (i = 0; i < n; i++) {
@@ -6476,7 +7078,8 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
         return;
     }
-    if (!ptx__suits(k, site, "ptx_return", &value, ptx__in_register(k->result))) return;
+    value = ptx__suited(k, site, "ptx_return", value, ptx__in_register(k->result));
+    if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
     if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 1, &value, 0, NULL, NULL)) return;
@@ -6498,6 +7101,7 @@ static void ptx__say(ptx__line *line, const char *format, ...) {
         (size_t)vsnprintf(line->text + line->used, sizeof line->text - line->used, format, args);
     va_end(args);
 }
+static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
 /* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
    first argument where there is a result, else $0. No name of a caller has a $. */
 static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
@@ -6505,8 +7109,8 @@ static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const p
     line->used = 0;
     ptx__say(line, "{");
     for (i = 0; i < n; i++)
-        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits,
-                 i, (unsigned)ptx__fact(v[i].type)->bits, i, first + i);
+        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", ptx__bits_of(v[i]), i,
+                 ptx__bits_of(v[i]), i, first + i);
     if (result) ptx__say(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
 /* From the arguments of the call to the end; behind: what else the call names. */
@@ -6520,6 +7124,7 @@ static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const c
 
 static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
     uint32_t i;
+    ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
     if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL"), 0;
     if (n > PTX__ARGS_MAX) {
@@ -6528,13 +7133,13 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
-        if (v[i].kind == PTX__PLACE) v[i] = ptx__settle(k, site, v[i], 't');
+        o = ptx__settle_place(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
-        if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
-            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
+        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT) {
+            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
             return 0;
         }
-        if (v[i].type == PTX_PRED) {
+        if (o.type == PTX_PRED) {
             ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
                       i + 1);
             return 0;
@@ -6569,7 +7174,8 @@ static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *functio
     for (i = 0; i < n; i++) {
         char what[64];
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
-        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return 0;
+        v[i] = ptx__suited(k, site, what, v[i], function->params.at[i].type & 0xff);
+        if (!ptx__ready(k)) return 0;
     }
     return 1;
 }
@@ -6625,7 +7231,7 @@ static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
     char name[256];
     size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
     while (i > least
-           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
+           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.handle))
         i--;
     if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
     text = ptx__raw_text(k, &k->ins.at[i - 1]);
@@ -6646,14 +7252,14 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
         return ptx__none();
     }
-    if (!ptx__mine(k, site, address, "the function's address")) return ptx__none();
-    if (ptx__fact(address.type)->bits != 64) {
+    if (!ptx__mine(k, site, ptx__open(k, address), "the function's address")) return ptx__none();
+    if (ptx__bits_of(address) != 64) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
-                  ptx__describe(address));
+                  ptx__describe(ptx__open(k, address)));
         return ptx__none();
     }
     for (i = 0; i < n; i++)
-        if (v[i].type == PTX_NONE) {
+        if (ptx_type_of(v[i]) == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "argument %u has no type to go by; use ptx_u32() or the like",
                       i + 1);
             return ptx__none();
@@ -6669,8 +7275,7 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
     ptx__say(&line, " $$P: .callprototype ");
     if (result) ptx__say(&line, "(.param .b%u _) ", (unsigned)ptx__fact((unsigned)result)->bits);
     ptx__say(&line, "_ (");
-    for (i = 0; i < n; i++)
-        ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", (unsigned)ptx__fact(v[i].type)->bits);
+    for (i = 0; i < n; i++) ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", ptx__bits_of(v[i]));
     ptx__say(&line, result ? "); call ($$r), $%u, (" : "); call $%u, (", n + (result != PTX_NONE));
     ptx__call_tail(&line, (unsigned)result, n, ", $$P");
     return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
@@ -6702,15 +7307,17 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
         if (longs || kind == 's' || kind == 'p') bits = 64;
         floating = strchr("fFeEgGaA", kind) != NULL;
         {
-            const ptx_val *a = &v[used - 1];
-            const ptx__type_fact *f = ptx__fact(a->type);
-            int is_float = a->kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
-            fits = floating ? is_float : !is_float && (a->type == PTX_NONE || longs == 1 || f->bits == bits
-                                                       || (bits == 32 && f->bits == 16));
+            const ptx__operand a = ptx__open(k, v[used - 1]);
+            const ptx__type_fact *f = ptx__fact(a.type);
+            int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
+            fits = floating ? is_float
+                            : !is_float
+                                  && (a.type == PTX_NONE || longs == 1 || f->bits == bits
+                                      || (bits == 32 && f->bits == 16));
         }
         if (fits) continue;
         ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                  ptx__describe(v[used - 1]),
+                  ptx__describe(ptx__open(k, v[used - 1])),
                   longs > 1 ? "ll"
                   : longs   ? "l"
                             : "",
@@ -6744,20 +7351,26 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     }
     if (!ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
-        if (v[i].kind == PTX__IMM && v[i].type == PTX_NONE) v[i].type = PTX_S32;
-        if (v[i].kind == PTX__IMM_FLOAT) v[i].type = PTX_F64;
-        if (v[i].kind == PTX__REG && (v[i].type == PTX_F32 || v[i].type == PTX_F16 || v[i].type == PTX_BF16))
+        const ptx__operand o = ptx__open(k, v[i]);
+        const unsigned wide = ptx__fact(o.type)->bits;
+        if (o.kind == PTX__IMM && o.type == PTX_NONE) v[i] = ptx__with_type(v[i], PTX_S32);
+        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* widened, as a float of C */
+            double value;
+            memcpy(&value, &o.bits, sizeof value);
+            v[i] = ptx_f64((double)(float)value);
+        }
+        if (o.kind == PTX__REG && (o.type == PTX_F32 || o.type == PTX_F16 || o.type == PTX_BF16))
             v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
-        else if (v[i].kind == PTX__REG && ptx__fact(v[i].type)->bits == 16)
-            v[i] = ptx_cvt_(k, site, 0, v[i].type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
+        else if (o.kind == PTX__REG && wide == 16)
+            v[i] = ptx_cvt_(k, site, 0, o.type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
         if (!ptx__ready(k)) return;
-        if (ptx__fact(v[i].type)->bits != 32 && ptx__fact(v[i].type)->bits != 64) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(v[i]));
+        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64) {
+            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(o));
             return;
         }
-        bytes = ptx__align_up(bytes, ptx__fact(v[i].type)->bits / 8u);
+        bytes = ptx__align_up(bytes, ptx__bits_of(v[i]) / 8u);
         offset[i] = bytes;
-        bytes += ptx__fact(v[i].type)->bits / 8u;
+        bytes += ptx__bits_of(v[i]) / 8u;
     }
     memset(&desc, 0, sizeof desc);
     i = (uint32_t)k->m->variables.count;
@@ -6774,8 +7387,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     ptx__say(&line,
              "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
              bytes ? bytes : 8u);
-    for (i = 0; i < n; i++)
-        ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
+    for (i = 0; i < n; i++) ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", ptx__bits_of(v[i]), offset[i], i);
     ptx__say(&line,
              " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
              " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
@@ -6786,41 +7398,152 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
 }
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
-    ptx_val v = address, out = ptx__none();
+    ptx_val v = address;
+    ptx__operand o;
     int64_t offset;
-    if (!ptx__ready(k)) return out;
-    if (v.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
-        v = ptx_cvta_(k, site, ptx__unplaced(v, &offset));
+    if (!ptx__ready(k)) return ptx__none();
+    o = ptx__settle_place(k, site, &v);
+    if (!ptx__ready(k)) return ptx__none();
+    if (o.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+        o = ptx__unplaced(o, &offset);
+        v = ptx_cvta_(k, site, ptx__close(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
     }
-    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
-    if (!ptx__ready(k)) return out;
-    if (v.kind == PTX__SYM) {
-        if (!ptx__mine(k, site, v, "the address")) return out;
-        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
+    if (o.kind == PTX__SYM) {
+        if (!ptx__mine(k, site, o, "the address")) return ptx__none();
+        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, o.bits), PTX_U64, PTX_PARAM, 1);
+    } else if (o.space == PTX_GENERIC) {
+        if (ptx__mine(k, site, o, "the address") && ptx__fact(o.type)->bits != 64)
+            ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(o));
+        return ptx__ready(k) ? v : ptx__none();
     }
-    if (v.space == PTX_GENERIC && (!ptx__mine(k, site, v, "the address") || ptx__fact(v.type)->bits != 64)) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(v));
-        return out;
-    }
-    if (v.space == PTX_GENERIC) return v;
-    if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
-        unsigned space = v.space;
-        v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
-        v.space = (uint8_t)space;
-    }
-    out = ptx__record(k, site, PTX_CVTA, ptx__space_mod(v.space), PTX_U64, PTX_NONE, &v, 1, NULL);
-    return out;
+    if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
+        v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
-    ptx_val out;
     if (!ptx__ready(k)) return ptx__none();
-    if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
-    out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
-                      NULL);
-    if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
-    out.space = (uint8_t)space;
+    ptx__settle_place(k, site, &address);
+    address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
+                              ptx__space_mod((unsigned)space), address, NULL);
+    if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
+    return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
+}
+
+/* -- textures and surfaces -- */
+
+/* Append a group of 1 to 4 coordinates: groups of 3 do not exist and repeat the last. */
+static uint32_t ptx__add_group(ptx_val *list, uint32_t at, const ptx_val *group, uint32_t n) {
+    uint32_t i;
+    for (i = 0; i < n; i++) list[at++] = group[i];
+    if (n == 3) list[at++] = group[2];
+    return at;
+}
+
+/* Integer coordinates are .s32. */
+static ptx_val ptx__texel_number(ptx_val v) {
+    ptx_type type = ptx_type_of(v);
+    return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
+}
+
+PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+    ptx_val list[16], group[4];
+    uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
+                             || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
+    group[0] = a;
+    group[1] = b;
+    group[2] = c;
+    group[3] = d;
+    for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
+    list[0] = texture;
+    n = ptx__add_group(list, 1, group, axes);
+    if (with_lod) list[n++] = lod;
+    if (dx && dy) {
+        n = ptx__add_group(list, n, dx, axes - layered);
+        n = ptx__add_group(list, n, dy, axes - layered);
+    }
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
+}
+
+PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                ptx_val c, ptx_val d, ptx_val *out) {
+    if (component > 3) {
+        if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
+        component = 0;
+    }
+    ptx_tex_(k, site, (ptx_op_id)((uint32_t)op + component), type, texture, axes, a, b, c, d, 0, ptx_imm(0),
+             NULL, NULL, out);
+}
+
+/* The type of bits of that size. */
+static ptx_type ptx__bits_type(ptx_type type) {
+    uint32_t bytes = ptx_type_bytes(type);
+    if (bytes == 1) return PTX_B8;
+    if (bytes == 2) return PTX_B16;
+    return bytes == 4 ? PTX_B32 : bytes == 8 ? PTX_B64 : PTX_NONE;
+}
+
+static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                      ptx_val c) {
+    ptx_val group[3];
+    group[0] = a;
+    group[1] = b;
+    group[2] = c;
+    list[0] = surface;
+    return ptx__add_group(list, 1, group, axes);
+}
+
+PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                      ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val list[8];
+    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
+    for (i = 0; out && i < n && i < 4; i++)
+        if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
+}
+
+PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                     ptx_val c) {
+    ptx_val out = ptx__none();
+    ptx_surface_load_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &out);
     return out;
+}
+
+PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                       ptx_val b, ptx_val c, const ptx_val *values) {
+    ptx_val list[12];
+    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+}
+
+PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val value) {
+    ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
+}
+
+PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
+                                    ptx_val b, ptx_val c, ptx_val value) {
+    static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
+    ptx_val list[8];
+    uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
+    while (i < 5 && order[i] != what) i++;
+    if (i == 5) {
+        if (k)
+            ptx__fail(k, PTX_E_MODIFIER, site,
+                      "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
+        return;
+    }
+    list[n++] = value;
+    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i), outside, type, PTX_NONE, n, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
@@ -6909,11 +7632,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
             leading, stride, swizzle);
         return ptx__none();
     }
-    if (address.space != PTX_SHARED) {
+    if (ptx__open(k, address).space != PTX_SHARED) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
         return ptx__none();
     }
-    ptx__unplaced(address, &offset);
+    ptx__unplaced(ptx__open(k, address), &offset);
     if (offset & 15) {
         ptx__fail(k, PTX_E_ALIGN, site,
                   "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
@@ -6922,32 +7645,35 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
     }
     fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
     v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(address, PTX_U32), ptx_imm(4), ptx_imm(14));
-    v.space = PTX_GENERIC;
-    v = ptx_cvt_(k, site, 0, PTX_U64, v);
-    return ptx_op2_(k, site, PTX_OR, 0, v, ptx_u64(fixed));
+    v = ptx_cvt_(k, site, 0, PTX_U64, ptx__with_space(v, PTX_GENERIC));
+    return ptx_op2_(k, site, PTX_OR, 0, v, ptx__wide(k, PTX_U64, fixed));
 }
 
 /* -- variables -- */
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    ptx_val v = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &var.cell, 1, NULL);
-    v.space = var.cell.space;
-    return v;
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    if (!ptx__ready(k) || !ptx__mine(k, site, var.cell, "the variable")) return;
-    if (!ptx__suits(k, site, "ptx_set", &value, var.cell.type)) return;
-    if (value.kind == PTX__REG && value.space != var.cell.space) {
+    ptx__operand cell, from;
+    if (!ptx__ready(k)) return;
+    cell = ptx__open(k, var.cell);
+    from = ptx__open(k, value);
+    if (!ptx__mine(k, site, cell, "the variable") || !ptx__suits(k, site, "ptx_set", &from, cell.type))
+        return;
+    if (from.kind == PTX__IMM) value = ptx__with_type(value, from.type);
+    if (from.kind == PTX__REG && from.space != cell.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "ptx_set: the variable and the value are addresses of different spaces");
         return;
     }
-    ptx__record(k, site, PTX_MOV, 0, ptx__as_bits(var.cell.type), PTX_NONE, &value, 1, &var.cell);
+    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
+                    &var.cell);
 }
 
 /* -- control flow -- */
@@ -7003,29 +7729,31 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 }
 
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
+    ptx__operand o;
     if (!ptx__ready(k)) return;
-    if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
-                  ptx__cure(p, PTX_PRED).s);
+    o = ptx__open(k, p);
+    if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
+                  ptx__cure(o, PTX_PRED).s);
         return;
     }
-    if (!ptx__mine(k, site, p, "the condition")) return;
+    if (!ptx__mine(k, site, o, "the condition")) return;
     if (k->guard) {
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
         return;
     }
-    k->guard = (uint32_t)p.bits;
-    if (p.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
+    k->guard = (uint32_t)o.bits;
+    if (o.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
     k->guard_site = ptx__site(k, site);
 }
 
 static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_label to) {
-    p.flags ^= PTX__INVERTED;
+    if (ptx_type_of(p) == PTX_PRED) p = ptx_inv(p);
     ptx_guard_(k, site, p);
     ptx_bra_(k, site, to);
 }
 
-static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
+static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
     int ok;
     if (!ptx__ready(k)) return NULL;
@@ -7064,7 +7792,7 @@ static int ptx__falls_through(const ptx_kernel *k) {
 }
 
 PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
-    ptx__scope *s = ptx__open(k, site, PTX__S_IF);
+    ptx__scope *s = ptx__open_scope(k, site, PTX__S_IF);
     if (s) ptx__branch_unless(k, site, p, s->next);
 }
 
@@ -7110,7 +7838,7 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
-    ptx__scope *s = ptx__open(k, site, PTX__S_LOOP);
+    ptx__scope *s = ptx__open_scope(k, site, PTX__S_LOOP);
     if (!s) return;
     s->next = s->again;
     ptx_place_(k, site, s->again);
@@ -7122,7 +7850,7 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
 }
 
 /* A step of 0, or one that leaps over the end of the type from below an immediate limit. */
-static int ptx__endless_for(ptx_val first, ptx_val limit, ptx_val step) {
+static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
     unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
     uint64_t most;
     if (step.bits == 0) return 1;
@@ -7136,22 +7864,30 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx_var counter;
     ptx_val i, p;
     ptx__scope *s;
+    ptx__operand from, to, by;
     if (!ptx__ready(k)) return ptx__none();
-    if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
-    if (step.kind == PTX__IMM && (int64_t)step.bits < 0) {
+    from = ptx__open(k, first);
+    to = ptx__open(k, limit);
+    by = ptx__open(k, step);
+    if (from.kind == PTX__IMM && from.type == PTX_NONE) {
+        from.type = to.type;
+        first = ptx__with_type(first, to.type);
+    }
+    if (by.kind == PTX__IMM && (int64_t)by.bits < 0) {
         ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
-                  (long long)step.bits);
+                  (long long)by.bits);
         return ptx__none();
     }
-    if (step.kind == PTX__IMM && ptx__endless_for(first, limit, step)) {
-        if (limit.kind != PTX__IMM) ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
+    if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
+        if (to.kind != PTX__IMM)
+            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
         else
             ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                      (long long)step.bits, (long long)limit.bits);
+                      (long long)by.bits, (long long)to.bits);
         return ptx__none();
     }
     counter = ptx_var_new_(k, site, first);
-    s = ptx__open(k, site, PTX__S_FOR);
+    s = ptx__open_scope(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
     s->counter = counter;
     s->step = step;
@@ -7168,18 +7904,20 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__line line;
     uint32_t i, form;
     ptx_val p;
+    ptx__operand o;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
     if (n == 0 || n > 512 || !labels) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
         return;
     }
-    if (!ptx__mine(k, site, index, "the index")) return;
-    if (!((PTX__I32 | PTX__T(B32)) >> index.type & 1)) {
+    o = ptx__open(k, index);
+    if (!ptx__mine(k, site, o, "the index")) return;
+    if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
-                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
+                  ptx__describe(o), ptx__cure(o, PTX_U32).s);
         return;
     }
-    index.type = PTX_U32;
+    index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
     /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
@@ -7188,7 +7926,7 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
-        k->guard = (uint32_t)p.bits;
+        k->guard = (uint32_t)p.handle;
         k->guard_site = ptx__site(k, site);
         ptx__jump(k, site, form - 1, labels[i]);
         ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
@@ -7207,7 +7945,7 @@ PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint
         ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
         return;
     }
-    s = ptx__open(k, site, PTX__S_SWITCH);
+    s = ptx__open_scope(k, site, PTX__S_SWITCH);
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
     if (!ptx__ready(k)) return;
@@ -10051,6 +10789,497 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
+}
+
+/* ---- [MATH] -----------------------------------------------------------------------------------------------
+
+   A function is a formula: a text of statements "result=operation operands;", one letter a value.
+   ptx__evaluate() reads it and records one instruction a statement.
+     r:operation ...    r is a variable: later statements set it, also inside an `if`
+     if p; else; end    control flow on a predicate
+     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
+     f,g=name x y       a formula in a formula, here one with two results
+   Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
+   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
+   makes no fma of them. */
+typedef struct ptx__calc {
+    char name[5], result, operand; /* types, see ptx__letter_type */
+    uint16_t op;
+    ptx_mods mods;
+} ptx__calc;
+#define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
+static const ptx__calc ptx__calcs[] = {
+    {"fma", 0, 'f', PTX_FMA, PTX_RN},      {"mul", 0, 'f', PTX_MUL, PTX_RN},
+    {"add", 0, 'f', PTX_ADD, PTX_RN},      {"sub", 0, 'f', PTX_SUB, PTX_RN},
+    {"sel", 0, 'f', PTX_SELP, 0},          {"isel", 0, 'b', PTX_SELP, 0},
+    {"abs", 0, 'f', PTX_ABS, 0},           {"neg", 0, 'f', PTX_NEG, 0},
+    {"cps", 0, 'f', PTX_COPYSIGN, 0},      {"min", 0, 'f', PTX_MIN, 0},
+    {"max", 0, 'f', PTX_MAX, 0},           {"div", 0, 'f', PTX_DIV, PTX_RN},
+    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN},    {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX},  {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ},
+    {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
+    {"and", 0, 'b', PTX_AND, 0},           {"or", 0, 'b', PTX_OR, 0},
+    {"xor", 0, 'b', PTX_XOR, 0},           {"shl", 0, 'b', PTX_SHL, 0},
+    {"shr", 0, 'u', PTX_SHR, 0},           {"sar", 0, 's', PTX_SHR, 0},
+    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP},  {"iadd", 0, 'u', PTX_ADD, 0},
+    {"isub", 0, 'u', PTX_SUB, 0},          {"imul", 0, 'u', PTX_MUL, 0},
+    {"imad", 0, 'u', PTX_MAD, 0},          {"uhi", 0, 'u', PTX_MUL, PTX_HI},
+    {"umul", 0, 'u', PTX_MUL, PTX_WIDE},   {"umad", 0, 'u', PTX_MAD, PTX_WIDE},
+    {"qshl", 0, 'd', PTX_SHL, 0},          {"qshr", 0, 'd', PTX_SHR, 0},
+    PTX__SETP("lt", 'f', LT),              PTX__SETP("le", 'f', LE),
+    PTX__SETP("gt", 'f', GT),              PTX__SETP("ge", 'f', GE),
+    PTX__SETP("eq", 'f', EQ),              PTX__SETP("ltu", 'f', LTU),
+    PTX__SETP("gtu", 'f', GTU),            PTX__SETP("geu", 'f', GEU),
+    PTX__SETP("neu", 'f', NEU),            PTX__SETP("nan", 'f', ISNAN),
+    PTX__SETP("ilt", 's', LT),             PTX__SETP("ieq", 's', EQ),
+    PTX__SETP("ine", 's', NE),             PTX__SETP("uge", 'u', GE),
+    {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},   {"flr", 'f', 'f', PTX_CVT, PTX_RMI},
+    {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
+    {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
+    {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
+    {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+};
+#undef PTX__SETP
+
+typedef struct ptx__formula {
+    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
+} ptx__formula;
+
+/* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
+#define PTX__EXP_REDUCE                                                                                      \
+    "t=fma x 0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.62e43p-1 x;f=fma n 0x1.05c61p-29 f;"
+#define PTX__SIN_PI                                                                                          \
+    "z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"                                                            \
+    "p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p f f;"           \
+    "t=shl t 31;r=xor r t;"
+#define PTX__ATAN                                                                                            \
+    "q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4 0x1.b4dfdcp-4 -0x1.230abp-3"         \
+    " 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;v=fma q t t;"
+#define PTX__EXP6 "0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1"
+#define PTX__LOG_REDUCE                                                                                      \
+    "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"                                                 \
+    "if c;v=mul x 0x1p23;d=mov 0xb800000;end;"                                                               \
+    "e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+#define PTX__LOG_FINISH                                                                                      \
+    "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
+
+static const ptx__formula ptx__formulas[] = {
+    {"floor", "r=flr x;", NULL},
+    {"ceil", "r=cei x;", NULL},
+    {"trunc", "r=trc x;", NULL},
+    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
+    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
+    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
+    {"clamp", "r=max x y;r=min r z;", NULL},
+    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
+    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
+    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
+    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
+     NULL},
+    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;", ""},
+    {"exp",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     ""},
+    {"exp2", "r=ex2 x;", ""},
+    {"exp10",
+     "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
+     "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
+     ""},
+    {"expm1",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;g=mul f f;p=fma p g f;"
+     "s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a 87;if c;q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;"
+     "r=cps x r;",
+     ""},
+    {"log",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;" PTX__LOG_FINISH,
+     ""},
+    {"sin",
+     "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"cos",
+     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;"
+     "f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn a 0x40000000;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"log2",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3 0x1.272826p-2"
+     " -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     ""},
+    {"log10",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4 0x1.63faa2p-4"
+     " -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;"
+     PTX__LOG_FINISH,
+     ""},
+    {"log1p",
+     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;"
+     "if c;c=gt x 1;v=mul x 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;"
+     "e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;"
+     "c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
+     "r=cps x r;",
+     ""},
+    {"sincos",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
+     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
+     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
+     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;"
+     "c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;"
+     "u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
+     ""},
+    {"quarter",
+     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
+     "c=ine n 0;n=isub 0 s;s=isel n s c;",
+     ""},
+    {"tan",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
+     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;"
+     "if c;f,t,h=quarter x;l=mov 0.0;end;"
+     "z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;"
+     "l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;"
+     "c=and t 1;c=ine c 0;r=sel q g c;",
+     ""},
+    {"arc",
+     "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
+     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;"
+     "p=poly z 0x1.5959aap-5 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;"
+     "s=mov c;",
+     ""},
+    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;", ""},
+    {"acos",
+     "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
+     "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
+     ""},
+    {"atan2",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
+     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;"
+     "if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;z=mul t t;" PTX__ATAN
+     "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;"
+     "w=neg v;w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     ""},
+    {"half_exp", /* e^|x| / 2 */
+     "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
+     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;"
+     "c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;end;",
+     ""},
+    {"sinh",
+     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;"
+     "p=poly z 0x1.76771ep-19 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;"
+     "c=lt a 1;r=sel p h c;r=cps x r;",
+     ""},
+    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", ""},
+    {"root3",
+     "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
+     "r=fma e -0x1.555556p-2 v;", ""},
+    {"cbrt",
+     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;"
+     "if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+     ""},
+    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", ""},
+    {"hypot",
+     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;"
+     "if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;"
+     "u=mul x k;v=mul y k;h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;"
+     "r=sel I r d;end;",
+     ""},
+    {"erf",
+     "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
+     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;"
+     "q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
+     ""},
+    {"pow",
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"
+     "if c;b=lt v 0x1p-126;w=mul v 0x1p23;v=sel w v b;d=isel 0xb800000 0 b;end;"
+     "e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
+     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;"
+     "h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;"
+     "k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;"
+     "u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
+     "h=add s a;s=sub h s;l=sub a s;"
+     "q=mul y h;u=neg q;u=fma y h u;l=fma y l u;t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;"
+     "p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;"
+     "r:ldx p t;a=abs q;b=gtu a 125;c=or b c;"
+     "if c;r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;"
+     "v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;"
+     "r=sel N r c;"
+     "j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;"
+     "c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;"
+     "r=sel 1 r c;end;",
+     ""},
+    {"atan",
+     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;"
+     PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
+     ""},
+    {"tanh",
+     "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
+     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;"
+     "e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     ""},
+    /* Payne and Hanek: |x| from 2^16 on */
+    {"fraction",
+     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;"
+     "c=and e 64;c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;"
+     "f=isel 0xe06db14a 0x94fe13ab c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;"
+     "c=and e 32;c=ine c 0;a=isel b a c;b=isel f b c;f=isel g f c;g=isel h g c;"
+     "a=shf b a e;b=shf f b e;f=shf g f e;"
+     "l=umul f m;k,l=unpair l;n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;", ""},
+    {"turn",
+     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
+     "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
+     ""},
+};
+
+typedef struct ptx__evaluation {
+    ptx_kernel *k;
+    const char *site, *at; /* of the caller; where in the text */
+    ptx_type type;         /* f32 or f64 */
+    ptx_val value[64];     /* by letter, from 'A' on */
+    ptx_var var[64];
+} ptx__evaluation;
+
+static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
+    static const char letters[] = "gsubqdp";
+    static const uint8_t types[] = {PTX_F32, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64, PTX_B64};
+    const char *at = letter ? strchr(letters, letter) : NULL;
+    return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
+}
+
+/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+    const char *s = e->at;
+    int negative = *s == '-', hex, point = 0, exponent = 0;
+    double v = 0, factor = 2, tens = 1;
+    s += negative;
+    hex = s[0] == '0' && s[1] == 'x';
+    for (s += 2 * hex;; s++) {
+        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
+        if (*s == '.')
+            point = 1;
+        else if (digit < 0)
+            break;
+        else {
+            v = v * (hex ? 16 : 10) + digit;
+            if (point) exponent -= 4, tens *= 10;
+        }
+    }
+    if (!hex) exponent = 0, v /= tens;
+    if (*s == 'p') {
+        int down = s[1] == '-', power = 0;
+        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
+        exponent += down ? -power : power;
+        point = 1;
+    }
+    if (exponent < 0) factor = 0.5, exponent = -exponent;
+    for (; exponent; exponent--) v *= factor;
+    e->at = s;
+    if (negative) v = -v;
+    if (type == PTX_NONE && point) type = e->type;
+    return type == PTX_F32 ? ptx_f32(v) : type == PTX_F64 ? ptx_f64(v) : type == PTX_S32 ? ptx_s32((int64_t)v)
+                               : ptx_u32((uint32_t)(int64_t)v);
+}
+
+static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+    char c = *e->at;
+    ptx_val v;
+    int minus = c == '-';
+    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
+        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
+        uint64_t bits = (uint64_t)high << 32;
+        double special;
+        memcpy(&special, &bits, sizeof special);
+        e->at += 1 + minus;
+        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    }
+    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    e->at++;
+    v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
+    if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
+        v = ptx_as(v, type);
+    return v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]);
+
+static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+    uint32_t i;
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
+        const ptx__formula *f = ptx__formulas + i;
+        if (!strncmp(f->name, name, length) && !f->name[length])
+            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
+    }
+    return "";
+}
+
+/* p 2^n; p is a register, or the immediate 1. */
+static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
+    if (e->type == PTX_F32) {
+        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
+        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
+        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
+    }
+    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
+        n = half[0];
+    }
+    half[0] = ptx_u32(0);
+    half[1] = ptx_s32(0x3ff00000);
+    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
+    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
+    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
+    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
+}
+
+/* One operation with its operands, up to the ';'. */
+static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+    const char *name = e->at;
+    const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
+    ptx_val v[8];
+    ptx_type type;
+    uint32_t n = 0;
+    size_t length = 0;
+    int poly;
+    while (name[length] != ' ' && name[length] != ';') length++;
+    while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
+    poly = length == 4 && !memcmp(name, "poly", 4);
+    type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
+    for (e->at += length; *e->at == ' ' && n < 8;) {
+        e->at++;
+        v[n++] = ptx__math_operand(e, type);
+        if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
+    }
+    if (calc < end)
+        ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
+                 calc->result ? type : PTX_NONE, n, v, 1, out);
+    else if (poly || !memcmp(name, "mov", length))
+        out[0] = v[n - 1];
+    else if (!memcmp(name, "ldx", length))
+        out[0] = ptx__math_scale(e, v[0], v[1]);
+    else if (!memcmp(name, "pair", length))
+        out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
+    else if (!memcmp(name, "unpair", length))
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
+    else
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+}
+
+static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
+    if (e->var[i].cell.handle) {
+        if (ptx__is_register(v)) v = ptx_as(v, ptx_type_of(e->var[i].cell));
+        ptx_set_(e->k, e->site, e->var[i], v);
+    }
+    else if (variable)
+        e->var[i] = ptx_var_new_(e->k, e->site, v);
+    else
+        e->value[i] = v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]) {
+    static const ptx__evaluation empty = PTX_ZERO;
+    static const char letters[] = "xyzw";
+    ptx__evaluation e = empty;
+    ptx_val result[3];
+    uint32_t i;
+    e.k = k, e.site = site, e.type = type, e.at = text;
+    for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
+    for (; *e.at; e.at++) { /* at a statement, then at its ';' */
+        const char *s = e.at;
+        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+            for (i = 0; s[2 * i + 1] == ',';) i++;
+            e.at += 2 * i + 2;
+            ptx__math_operation(&e, result);
+            for (;; i--) {
+                ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
+                if (!i) break;
+            }
+        } else if (s[0] == 'i') {
+            e.at += 3;
+            ptx_if_(k, site, ptx__math_operand(&e, PTX_NONE));
+        } else {
+            e.at += s[1] == 'l' ? 4 : 3;
+            if (s[1] == 'l')
+                ptx_else_(k, site);
+            else
+                ptx_end_(k, site);
+        }
+    }
+    e.at = "r";
+    out[0] = ptx__math_operand(&e, type);
+    for (i = 1; i < 3; i++) {
+        e.at = i == 1 ? "s" : "q";
+        if (e.value[*e.at - 'A'].handle || e.var[*e.at - 'A'].cell.handle)
+            out[i] = ptx__math_operand(&e, PTX_NONE);
+    }
+}
+
+/* A formula for the caller, after its operands are checked. */
+static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                           ptx_val out[3]) {
+    ptx_module *m = ptx_kernel_module(k);
+    ptx_type type = PTX_NONE;
+    const char *text;
+    uint32_t i;
+    if (!m || ptx_get_error(m)->code) return;
+    for (i = 0; i < n; i++) {
+        ptx_type t = ptx_type_of(v[i]);
+        if (!i) type = t;
+        if (t != type || (t != PTX_F32 && t != PTX_F64)) {
+            int known = i && (type == PTX_F32 || type == PTX_F64);
+            ptx_fail(m, PTX_E_TYPE, site,
+                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
+                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+            return;
+        }
+    }
+    text = ptx__formula_text(name, strlen(name), type);
+    if (*text)
+        ptx__evaluate(k, site, text, type, n, v, out);
+    else
+        ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
+}
+
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z) {
+    ptx_val v[3], out[3];
+    v[0] = x;
+    v[1] = y;
+    v[2] = z;
+    out[0] = ptx_imm(0);
+    ptx__math_call(k, site, name, n, v, out);
+    return out[0];
+}
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {
+    ptx_val out[3];
+    out[0] = out[1] = ptx_imm(0);
+    ptx__math_call(k, site, "sincos", 1, &x, out);
+    *sine = out[0];
+    *cosine = ptx_as(out[1], ptx_type_of(out[0]));
 }
 
 #ifdef __cplusplus

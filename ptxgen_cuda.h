@@ -1,4 +1,4 @@
-/* ptxgen_cuda.h - v0.1 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
+/* ptxgen_cuda.h - v0.2.0 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
 
    WHAT   Finds the driver at run time, loads what ptxgen.h builds, caches it, launches it. No CUDA toolkit,
           no cuda.h, nothing to link but the C library (and -ldl where dlopen is apart from it).
@@ -115,6 +115,10 @@
 #define PTXGEN_CUDA_H
 
 #include "ptxgen.h"
+
+#if PTX_VERSION_NUMBER != 200
+#error "ptxgen_cuda.h and ptxgen.h must have the same version: copy both again"
+#endif
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
@@ -343,6 +347,20 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
+/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). Descriptions are pointers to
+   structs of cuda.h. */
+#define PTXCU_DRIVER_OPTIONAL(X)                                                                             \
+    X(cuArray3DCreate_v2, (void **array, const void *desc))                                                  \
+    X(cuArrayDestroy, (void *array))                                                                         \
+    X(cuMipmappedArrayCreate, (void **array, const void *desc, unsigned levels))                             \
+    X(cuMipmappedArrayGetLevel, (void **level_array, void *array, unsigned level))                           \
+    X(cuMipmappedArrayDestroy, (void *array))                                                                \
+    X(cuMemcpy3DAsync_v2, (const void *copy, void *stream))                                                  \
+    X(cuTexObjectCreate, (uint64_t * texture, const void *resource, const void *sampling, const void *view)) \
+    X(cuTexObjectDestroy, (uint64_t texture))                                                                \
+    X(cuSurfObjectCreate, (uint64_t * surface, const void *resource))                                        \
+    X(cuSurfObjectDestroy, (uint64_t surface))
+
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
    A function returns PTXCU_E_NONE (0) or a code, which ptxcu_get_error explains; each may return DRIVER,
@@ -396,6 +414,101 @@ PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
                                    ptxcu_stream stream);
 /* Free and total device memory. Either pointer may be NULL. */
 PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *total_bytes);
+
+/* -- arrays: texels in the driver's own layout, for textures and surfaces -- */
+
+/* A cube map has six square faces: +x, -x, +y, -y, +z, -z. */
+enum { PTXCU_ARRAY_CUBE = 1, PTXCU_ARRAY_SURFACE = 2, PTXCU_ARRAY_GATHER = 4 };
+
+/* In each field 0 selects the default. Sizes are in texels. */
+typedef struct ptxcu_array_desc {
+    uint32_t type;     /* of a channel: PTX_U8, U16, U32, S8, S16, S32, F16 or F32 */
+    uint32_t channels; /* 1, 2 or 4; 0: 1 */
+    uint32_t width;    /* at least 1 */
+    uint32_t height;   /* 0: one dimension */
+    uint32_t depth;    /* 0: one or two dimensions */
+    uint32_t layers; /* arrays of one size and one handle; with PTXCU_ARRAY_CUBE cube maps; 0: not layered */
+    uint32_t levels; /* each half the size of the one before; 0: one level, not mipmapped */
+    uint32_t flags;  /* PTXCU_ARRAY_CUBE (height = width), _SURFACE: for ptxcu_surface_create, _GATHER */
+} ptxcu_array_desc;
+
+/* An array, by value. All zero: none. */
+typedef struct ptxcu_array {
+    void *handle; /* CUarray; with levels, CUmipmappedArray */
+    ptxcu_array_desc desc;
+} ptxcu_array;
+
+/* A box of texels of one level. NULL or all zero: all of level 0. z counts slices, layers, or 6 * cube map +
+   face. A size of 0: to the end of the array. */
+typedef struct ptxcu_region {
+    uint32_t x, y, z, width, height, depth, level;
+} ptxcu_region;
+
+/* Allocate an array, contents undefined. */
+PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array);
+/* Free an array. Waits for the context. *array becomes zero. Destroy its textures and surfaces before. A zero
+   array is ignored. */
+PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array);
+/* Queue a copy between a region and host memory: its rows lie `pitch` bytes apart, slices or layers height of
+   the region * pitch. pitch: 0: no gaps. Host memory must stay valid as for ptxcu_upload. */
+PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                         const void *from, size_t pitch, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
+                                           const ptxcu_region *region, ptxcu_stream stream);
+/* The same with device memory, from `offset` on. */
+PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                       ptxcu_buffer from, size_t offset, size_t pitch, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
+                                        const ptxcu_array *from, const ptxcu_region *region,
+                                        ptxcu_stream stream);
+/* Queue a copy of from_region to the place (x, y, z, level) of to_region, which takes its size. The texels of
+   both arrays have the same number of bytes. */
+PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *to_region,
+                                       const ptxcu_array *from, const ptxcu_region *from_region,
+                                       ptxcu_stream stream);
+
+/* -- textures and surfaces: 64-bit handles, for parameters of type PTX_U64 (ptxcu_arg_u64) -- */
+
+typedef uint64_t ptxcu_texture; /* CUtexObject; 0: none */
+typedef uint64_t ptxcu_surface; /* CUsurfObject; 0: none */
+
+/* What a coordinate outside a texture of size n reads: the nearest texel, the texture repeated, repeated with
+   every other copy mirrored, or the border colour. */
+enum { PTXCU_ADDRESS_CLAMP, PTXCU_ADDRESS_WRAP, PTXCU_ADDRESS_MIRROR, PTXCU_ADDRESS_BORDER };
+enum { PTXCU_FILTER_POINT, PTXCU_FILTER_LINEAR };
+
+/* In each field 0 selects the default. Coordinates are in texels (the first texel has its centre at 0.5), or
+   from 0 to 1 (normalized). Linear filtering has weights of 8 fractional bits. */
+typedef struct ptxcu_texture_desc {
+    ptxcu_array array;   /* the texels; zero: they lie in `memory` */
+    ptxcu_buffer memory; /* texels in device memory, aligned to 512 bytes, owned by the caller */
+    uint32_t type;       /* memory: of a channel, as in ptxcu_array_desc; array: another type of the same */
+    uint32_t channels;   /* size to read it by, with its channels; 0: the array's */
+    uint32_t width;      /* of memory, in texels */
+    uint32_t height;     /* of memory; 0: one dimension, read by integer coordinates only, never filtered */
+    size_t pitch;        /* of memory: bytes from row to row, a multiple of 32; 0: no gaps */
+    uint32_t address[3]; /* PTXCU_ADDRESS_ by dimension; WRAP and MIRROR need `normalized` */
+    uint32_t filter;     /* PTXCU_FILTER_; LINEAR needs f16, f32 or read_normalized */
+    uint32_t mip_filter; /* PTXCU_FILTER_ between levels */
+    uint32_t read_normalized; /* 1: integers of 8 and 16 bits are read as floats from 0 (s8, s16: -1) to 1 */
+    uint32_t normalized;      /* 1: coordinates from 0 to 1; needed by a mipmapped array */
+    uint32_t srgb;            /* 1: u8 with read_normalized is converted from sRGB to linear, but for alpha */
+    uint32_t seamless;        /* 1: filters across the edges of a cube map */
+    uint32_t anisotropy;      /* maximum ratio, 1 to 16; 0: 1 */
+    float border[4];          /* border colour */
+    float level_bias, min_level, max_level; /* max_level 0: all levels */
+    uint32_t first_level, level_count;      /* which levels of the array; level_count 0: all others */
+    uint32_t first_layer, layer_count; /* which layers, or faces of cube maps; layer_count 0: all others */
+} ptxcu_texture_desc;
+
+/* Make a texture object. It does not keep the array or memory alive. */
+PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc, ptxcu_texture *texture);
+PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* 0 is ignored */
+/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. A kernel may write it. Texture
+   and surface reads of what the same launch has written are undefined. */
+PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                           ptxcu_surface *surface);
+PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* 0 is ignored */
 
 /* -- tensors: shapes and strides in elements. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE -- */
 
@@ -651,19 +764,23 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 
 /* Attention of whole prompts. The last dimensions must be contiguous: [batch, heads, seq, head_dim] is a
    transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
-   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. */
+   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
+   first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
+   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
-    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type */
+    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
     ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: begin of each sequence, then the end; zero: none */
     ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored */
+    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored, but for
+                                 kv_len with a cache */
     uint32_t causal;          /* 1: a query sees the keys up to its position */
     uint32_t window;          /* 0: none */
     uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
     uint32_t unused;
+    const ptxcu_kv_cache *cache; /* of q's type; read during the call only; NULL: k and v */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -851,6 +968,9 @@ extern "C" {
 typedef struct ptxcu__driver {
     PTXCU_DRIVER(PTXCU__FIELD)
 } ptxcu__driver;
+typedef struct ptxcu__optional {
+    PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
+} ptxcu__optional;
 #undef PTXCU__FIELD
 
 /* Argument kinds besides ptx_type. */
@@ -957,6 +1077,7 @@ typedef struct ptxcu__launch_config {
 
 struct ptxcu {
     ptxcu__driver driver;
+    ptxcu__optional optional; /* each may be NULL */
     int (*launch_ex)(const ptxcu__launch_config *config, void *function, void **params,
                      void **extra); /* or NULL */
     void *library;
@@ -1541,7 +1662,13 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     d->l2_bytes = (uint64_t)ptxcu__get_attribute(cu, 38);
     symbol = ptxcu__find_symbol(cu->library, "cuLaunchKernelEx"); /* since CUDA 11.8 */
     memcpy(&cu->launch_ex, &symbol, sizeof symbol);
-    d->max_cluster = symbol && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
+#define PTXCU__LOAD(function, params)                                                                        \
+    symbol = ptxcu__find_symbol(cu->library, #function);                                                     \
+    memcpy(&cu->optional.function, &symbol, sizeof symbol);
+    PTXCU_DRIVER_OPTIONAL(PTXCU__LOAD)
+#undef PTXCU__LOAD
+    d->max_cluster =
+        cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
     return PTXCU_E_NONE;
 }
 
@@ -1877,6 +2004,599 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     *free_bytes = *total_bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__CALL_DRIVER(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
+}
+
+/* -- arrays -- */
+
+/* CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D. */
+typedef struct ptxcu__array_desc {
+    size_t width, height, depth;
+    uint32_t format, channels, flags;
+} ptxcu__array_desc;
+
+typedef struct ptxcu__copy_side {
+    size_t x, y, z, level;
+    int type;
+    void *host;
+    uint64_t device;
+    void *array, *reserved;
+    size_t pitch, height;
+} ptxcu__copy_side;
+
+typedef struct ptxcu__copy_3d {
+    ptxcu__copy_side from, to;
+    size_t width, height, depth; /* width in bytes */
+} ptxcu__copy_3d;
+enum { PTXCU__SIDE_HOST = 1, PTXCU__SIDE_DEVICE, PTXCU__SIDE_ARRAY };
+
+/* CUarray_format of a channel type; 0: there is none. */
+static uint32_t ptxcu__format_of(uint32_t type) {
+    switch (type) {
+    case PTX_U8: return 1;
+    case PTX_U16: return 2;
+    case PTX_U32: return 3;
+    case PTX_S8: return 8;
+    case PTX_S16: return 9;
+    case PTX_S32: return 10;
+    case PTX_F16: return 16;
+    case PTX_F32: return 32;
+    default: return 0;
+    }
+}
+
+static ptxcu_code ptxcu__check_texel(ptxcu *cu, const char *function, uint32_t type, uint32_t channels) {
+    if (!ptxcu__format_of(type))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "%s: type is %s (%u), must be u8, u16, u32, s8, s16, s32, f16 or f32", function,
+                           ptx_type_name((ptx_type)type), (unsigned)type);
+    if (channels != 1 && channels != 2 && channels != 4)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "%s: channels is %u, must be 1, 2 or 4 (use 4 for three colours)", function,
+                           (unsigned)channels);
+    return PTXCU_E_NONE;
+}
+
+/* The last function of an optional group that the library lacks. */
+static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
+    return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s has no %s: use a newer driver", cu->info.library, name);
+}
+
+/* Return SYMBOL if the library lacks an optional function. */
+#define PTXCU__REQUIRE_SYMBOL(cu, name)                                                                      \
+    do {                                                                                                     \
+        if (!(cu)->optional.name) return ptxcu__fail_symbol(cu, #name);                                      \
+    } while (0)
+
+/* The same as PTXCU__CALL_DRIVER, for an optional function. */
+#define PTXCU__CALL_OPTIONAL(cu, name, args, text)                                                           \
+    do {                                                                                                     \
+        int pushed_, result_;                                                                                \
+        ptxcu_code code_;                                                                                    \
+        PTXCU__REQUIRE_SYMBOL(cu, name);                                                                     \
+        code_ = ptxcu__push_context(cu, &pushed_);                                                           \
+        if (code_ == PTXCU_E_NONE) {                                                                         \
+            result_ = (cu)->optional.name args;                                                              \
+            if (result_) code_ = ptxcu__fail_driver text;                                                    \
+        }                                                                                                    \
+        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
+    } while (0)
+
+/* Slices or layers of an array, as the driver's coordinate z counts them. */
+static uint32_t ptxcu__array_slices(const ptxcu_array_desc *d) {
+    if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) return 6 * (d->layers ? d->layers : 1);
+    return d->layers ? d->layers : d->depth ? d->depth : 1;
+}
+
+static uint32_t ptxcu__texel_bytes(const ptxcu_array_desc *d) {
+    return ptx_type_bytes((ptx_type)d->type) * d->channels;
+}
+
+static uint32_t ptxcu__max_levels(const ptxcu_array_desc *d) {
+    uint32_t n = 1, size = d->width;
+    if (d->height > size) size = d->height;
+    if (d->depth > size) size = d->depth;
+    while (size >>= 1) n++;
+    return n;
+}
+
+static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
+    uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
+    PTXCU__TRY(ptxcu__check_texel(cu, function, d->type, d->channels));
+    if (d->flags & ~(uint32_t)(PTXCU_ARRAY_CUBE | PTXCU_ARRAY_SURFACE | PTXCU_ARRAY_GATHER))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: flags is 0x%x, must be a sum of PTXCU_ARRAY_ flags",
+                           function, (unsigned)d->flags);
+    if (!d->width)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: width is 0, must be at least 1 texel", function);
+    if (d->depth && !d->height)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: depth is %u with height 0: set height, or use layers",
+                           function, (unsigned)d->depth);
+    if (d->depth && (d->layers || cube))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: depth is %u, must be 0 for layers and cube maps",
+                           function, (unsigned)d->depth);
+    if (cube && d->height != d->width)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a face of a cube map is %u x %u texels, must be square",
+                           function, (unsigned)d->width, (unsigned)d->height);
+    if (d->levels > ptxcu__max_levels(d))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: levels is %u, at most %u end with one texel", function,
+                           (unsigned)d->levels, (unsigned)ptxcu__max_levels(d));
+    return PTXCU_E_NONE;
+}
+
+static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
+    ptxcu__array_desc a;
+    uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
+    a.width = d->width;
+    a.height = d->height;
+    a.depth = d->layers || cube ? ptxcu__array_slices(d) : d->depth;
+    a.format = ptxcu__format_of(d->type);
+    a.channels = d->channels;
+    a.flags = (d->layers ? 1u : 0) | (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE ? 2u : 0) | (cube ? 4u : 0)
+              | (d->flags & (uint32_t)PTXCU_ARRAY_GATHER ? 8u : 0);
+    return a;
+}
+
+static ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
+    ptxcu__array_desc a = ptxcu__describe_array(d);
+    void *handle = NULL;
+    int result = d->levels ? cu->optional.cuMipmappedArrayCreate(&handle, &a, d->levels)
+                           : cu->optional.cuArray3DCreate_v2(&handle, &a);
+    if (result)
+        return ptxcu__fail_driver(cu, result, "%s(%u x %s, %u x %u x %u texels, %u levels, flags 0x%x)",
+                                  d->levels ? "cuMipmappedArrayCreate" : "cuArray3DCreate_v2",
+                                  (unsigned)d->channels, ptx_type_name((ptx_type)d->type), (unsigned)a.width,
+                                  (unsigned)a.height, (unsigned)a.depth, (unsigned)d->levels,
+                                  (unsigned)a.flags);
+    array->handle = handle;
+    array->desc = *d;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array) {
+    ptxcu_array_desc d;
+    if (array) memset(array, 0, sizeof *array);
+    PTXCU__REQUIRE_READY(cu);
+    if (!array) return ptxcu__fail_null(cu, "ptxcu_array_create", "array");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_array_create", "desc");
+    d = *desc;
+    if (!d.channels) d.channels = 1;
+    PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayCreate);
+    PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_array_create", &d));
+    PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
+}
+
+static ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+    int result = cu->driver.cuCtxSynchronize();
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
+    result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
+                                : cu->optional.cuArrayDestroy(array->handle);
+    return result ? ptxcu__fail_driver(cu, result, "%s()",
+                                       array->desc.levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy")
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array) {
+    ptxcu_array a;
+    PTXCU__REQUIRE_READY(cu);
+    if (!array || !array->handle) return PTXCU_E_NONE;
+    PTXCU__REQUIRE_SYMBOL(cu, cuArrayDestroy);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayDestroy);
+    a = *array;
+    memset(array, 0, sizeof *array);
+    PTXCU__IN_CONTEXT(cu, ptxcu__free_array(cu, &a));
+}
+
+static uint32_t ptxcu__level_size(uint32_t size, uint32_t level) { return size >> level ? size >> level : 1; }
+
+static ptxcu_code ptxcu__check_span(ptxcu *cu, const char *function, const char *axis, uint32_t first,
+                                    uint32_t *count, uint32_t size) {
+    if (first < size && !*count) *count = size - first;
+    if (first < size && *count <= size - first) return PTXCU_E_NONE;
+    return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                       "%s: the region has %u texels from %u on in %s, and the array %u there", function,
+                       (unsigned)*count, (unsigned)first, axis, (unsigned)size);
+}
+
+/* Complete and check a region of an array. */
+static ptxcu_code ptxcu__check_region(ptxcu *cu, const char *function, const ptxcu_array *array,
+                                      const ptxcu_region *region, ptxcu_region *out) {
+    const ptxcu_array_desc *d;
+    uint32_t levels, slices;
+    memset(out, 0, sizeof *out);
+    if (!array || !array->handle) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the array is zero", function);
+    if (region) *out = *region;
+    d = &array->desc;
+    levels = d->levels ? d->levels : 1;
+    if (out->level >= levels)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: level is %u, and the array has %u", function,
+                           (unsigned)out->level, (unsigned)levels);
+    slices = d->depth ? ptxcu__level_size(d->depth, out->level) : ptxcu__array_slices(d);
+    PTXCU__TRY(
+        ptxcu__check_span(cu, function, "x", out->x, &out->width, ptxcu__level_size(d->width, out->level)));
+    PTXCU__TRY(
+        ptxcu__check_span(cu, function, "y", out->y, &out->height, ptxcu__level_size(d->height, out->level)));
+    return ptxcu__check_span(cu, function, "z", out->z, &out->depth, slices);
+}
+
+/* The CUarray of a level. Called with the context current. */
+static ptxcu_code ptxcu__get_level(ptxcu *cu, const ptxcu_array *array, uint32_t level, void **handle) {
+    int result;
+    *handle = array->handle;
+    if (!array->desc.levels) return PTXCU_E_NONE;
+    PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayGetLevel);
+    result = cu->optional.cuMipmappedArrayGetLevel(handle, array->handle, level);
+    return result ? ptxcu__fail_driver(cu, result, "cuMipmappedArrayGetLevel(%u)", (unsigned)level)
+                  : PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__set_array_side(ptxcu *cu, ptxcu__copy_side *side, const ptxcu_array *array,
+                                        const ptxcu_region *r) {
+    side->type = PTXCU__SIDE_ARRAY;
+    side->x = (size_t)r->x * ptxcu__texel_bytes(&array->desc);
+    side->y = r->y;
+    side->z = r->z;
+    return ptxcu__get_level(cu, array, r->level, &side->array);
+}
+
+/* Bytes of a region's rows in memory, gaps included; pitch 0 becomes that without gaps. */
+static ptxcu_code ptxcu__check_pitch(ptxcu *cu, const char *function, const ptxcu_array *array,
+                                     const ptxcu_region *r, size_t *pitch, size_t *bytes) {
+    size_t row = (size_t)r->width * ptxcu__texel_bytes(&array->desc), rows = (size_t)r->height * r->depth;
+    if (!*pitch) *pitch = row;
+    if (*pitch < row)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: pitch is %llu bytes, and a row of the region has %llu",
+                           function, (unsigned long long)*pitch, (unsigned long long)row);
+    if (*pitch > SIZE_MAX / rows)
+        return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: the region's size overflows", function);
+    *bytes = *pitch * (rows - 1) + row;
+    return PTXCU_E_NONE;
+}
+
+static void ptxcu__set_memory_side(ptxcu__copy_side *side, int type, void *host, uint64_t device,
+                                   size_t pitch, const ptxcu_region *r) {
+    side->type = type;
+    side->host = host;
+    side->device = device;
+    side->pitch = pitch;
+    side->height = r->height;
+}
+
+static ptxcu_code ptxcu__run_copy(ptxcu *cu, const char *function, const ptxcu__copy_3d *c,
+                                  ptxcu_stream stream) {
+    int result = cu->optional.cuMemcpy3DAsync_v2(c, stream);
+    if (!result) return PTXCU_E_NONE;
+    return ptxcu__fail_driver(cu, result, "%s: cuMemcpy3DAsync_v2(%llu bytes x %llu x %llu)", function,
+                              (unsigned long long)c->width, (unsigned long long)c->height,
+                              (unsigned long long)c->depth);
+}
+
+static ptxcu_code ptxcu__copy_array(ptxcu *cu, const char *function, ptxcu__copy_3d *c,
+                                    const ptxcu_array *array, const ptxcu_region *r, int into_array,
+                                    ptxcu_stream stream) {
+    PTXCU__TRY(ptxcu__set_array_side(cu, into_array ? &c->to : &c->from, array, r));
+    c->width = (size_t)r->width * ptxcu__texel_bytes(&array->desc);
+    c->height = r->height;
+    c->depth = r->depth;
+    return ptxcu__run_copy(cu, function, c, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                         const void *from, size_t pitch, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    if (!from) return ptxcu__fail_null(cu, "ptxcu_array_upload", "from");
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_upload", to, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_upload", to, &r, &pitch, &bytes));
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.from, PTXCU__SIDE_HOST, (void *)(uintptr_t)from, 0, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_upload", &c, to, &r, 1, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
+                                           const ptxcu_region *region, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    if (!to) return ptxcu__fail_null(cu, "ptxcu_array_download", "to");
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_download", from, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_download", from, &r, &pitch, &bytes));
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.to, PTXCU__SIDE_HOST, to, 0, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_download", &c, from, &r, 0, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                       ptxcu_buffer from, size_t offset, size_t pitch, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_load", to, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_load", to, &r, &pitch, &bytes));
+    if (ptxcu__check_range(cu, "ptxcu_array_load", from, offset, bytes)) return PTXCU_E_ARGUMENT;
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.from, PTXCU__SIDE_DEVICE, NULL, from.address + offset, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_load", &c, to, &r, 1, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
+                                        const ptxcu_array *from, const ptxcu_region *region,
+                                        ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_store", from, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_store", from, &r, &pitch, &bytes));
+    if (ptxcu__check_range(cu, "ptxcu_array_store", to, offset, bytes)) return PTXCU_E_ARGUMENT;
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.to, PTXCU__SIDE_DEVICE, NULL, to.address + offset, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_store", &c, from, &r, 0, stream));
+}
+
+static ptxcu_code ptxcu__copy_arrays(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *at,
+                                     const ptxcu_array *from, const ptxcu_region *r, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    memset(&c, 0, sizeof c);
+    PTXCU__TRY(ptxcu__set_array_side(cu, &c.to, to, at));
+    return ptxcu__copy_array(cu, "ptxcu_array_copy", &c, from, r, 0, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *to_region,
+                                       const ptxcu_array *from, const ptxcu_region *from_region,
+                                       ptxcu_stream stream) {
+    ptxcu_region r, at;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_copy, from", from, from_region, &r));
+    memset(&at, 0, sizeof at);
+    if (to_region) at = *to_region;
+    at.width = r.width;
+    at.height = r.height;
+    at.depth = r.depth;
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_copy, to", to, &at, &at));
+    if (ptxcu__texel_bytes(&to->desc) != ptxcu__texel_bytes(&from->desc))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT, "ptxcu_array_copy: texels of %u and %u bytes, must have one size",
+            (unsigned)ptxcu__texel_bytes(&from->desc), (unsigned)ptxcu__texel_bytes(&to->desc));
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_arrays(cu, to, &at, from, &r, stream));
+}
+
+/* -- textures and surfaces -- */
+
+/* CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUDA_RESOURCE_VIEW_DESC. */
+typedef struct ptxcu__resource {
+    int type;
+    union {
+        void *handle;
+        struct {
+            uint64_t address;
+            uint32_t format, channels;
+            size_t width, height, pitch;
+        } memory;
+        int reserved[32];
+    } u;
+    uint32_t flags;
+} ptxcu__resource;
+enum { PTXCU__ARRAY, PTXCU__MIPMAPPED, PTXCU__LINEAR, PTXCU__PITCHED };
+
+typedef struct ptxcu__sampling {
+    int address[3], filter;
+    uint32_t flags, anisotropy;
+    int mip_filter;
+    float bias, min_level, max_level, border[4];
+    int reserved[12];
+} ptxcu__sampling;
+
+typedef struct ptxcu__view {
+    int format;
+    size_t width, height, depth;
+    uint32_t first_level, last_level, first_layer, last_layer, reserved[16];
+} ptxcu__view;
+
+/* Where an array's texels are: its CUarray or CUmipmappedArray. */
+static void ptxcu__set_array_resource(ptxcu__resource *r, const ptxcu_array *array) {
+    r->type = array->desc.levels ? PTXCU__MIPMAPPED : PTXCU__ARRAY;
+    r->u.handle = array->handle;
+}
+
+static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
+                                             uint32_t channels) {
+    size_t row = (size_t)d->width * channels * ptx_type_bytes((ptx_type)d->type),
+           pitch = d->pitch ? d->pitch : row, rows = d->height ? d->height : 1;
+    if (!d->memory.address)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: array and memory are zero: set one of them");
+    if (d->memory.address % 512)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: memory begins at 0x%llx, must be a multiple of 512",
+                           (unsigned long long)d->memory.address);
+    if (!d->width)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: width of memory is 0 texels");
+    if (d->height && (pitch % 32 || pitch < row))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: pitch is %llu bytes, must be a multiple of 32 and at least the %llu "
+            "bytes of a row",
+            (unsigned long long)pitch, (unsigned long long)row);
+    if (pitch > (SIZE_MAX - row) / rows || pitch * (rows - 1) + row > d->memory.bytes)
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: %u x %u texels with a pitch of %llu do not lie in %llu bytes",
+            (unsigned)d->width, (unsigned)d->height, (unsigned long long)pitch,
+            (unsigned long long)d->memory.bytes);
+    r->type = d->height ? PTXCU__PITCHED : PTXCU__LINEAR;
+    r->u.memory.address = d->memory.address;
+    r->u.memory.format = ptxcu__format_of(d->type);
+    r->u.memory.channels = channels;
+    r->u.memory.width = d->height ? d->width : row; /* of linear memory: bytes */
+    r->u.memory.height = d->height;
+    r->u.memory.pitch = d->height ? pitch : 0;
+    return PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
+                                      uint32_t type) {
+    static const int modes[] = {1, 0, 2, 3};
+    uint32_t i, integers = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
+    uint32_t bytes = ptx_type_bytes((ptx_type)type), linear = d->filter == (uint32_t)PTXCU_FILTER_LINEAR;
+    for (i = 0; i < 3; i++) {
+        if (d->address[i] > (uint32_t)PTXCU_ADDRESS_BORDER)
+            return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                               "ptxcu_texture_create: address[%u] is %u, must be a PTXCU_ADDRESS_ constant",
+                               (unsigned)i, (unsigned)d->address[i]);
+        if (!d->normalized
+            && (d->address[i] == (uint32_t)PTXCU_ADDRESS_WRAP
+                || d->address[i] == (uint32_t)PTXCU_ADDRESS_MIRROR))
+            return ptxcu__fail(
+                cu, PTXCU_E_ARGUMENT,
+                "ptxcu_texture_create: address[%u] is wrap or mirror, and normalized is 0: the device "
+                "would clamp; set normalized and use coordinates from 0 to 1",
+                (unsigned)i);
+        s->address[i] = modes[d->address[i]];
+    }
+    if (d->filter > (uint32_t)PTXCU_FILTER_LINEAR || d->mip_filter > (uint32_t)PTXCU_FILTER_LINEAR)
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: filter is %u and mip_filter %u, must be PTXCU_FILTER_ constants",
+            (unsigned)d->filter, (unsigned)d->mip_filter);
+    if (d->read_normalized && (!integers || bytes > 2))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: read_normalized is set, and type is %s: only u8, u16, s8 and s16 are "
+            "read so",
+            ptx_type_name((ptx_type)type));
+    if (linear && integers && !d->read_normalized)
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: filter is linear, and %s is read as integers: %s",
+            ptx_type_name((ptx_type)type), bytes > 2 ? "use point, or f32 texels" : "set read_normalized");
+    if (d->srgb && (type != (uint32_t)PTX_U8 || !d->read_normalized))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: srgb is set for %s, needs u8 and read_normalized",
+                           ptx_type_name((ptx_type)type));
+    if (d->anisotropy > 16)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: anisotropy is %u, must be at most 16",
+                           (unsigned)d->anisotropy);
+    s->filter = (int)d->filter;
+    s->mip_filter = (int)d->mip_filter;
+    s->flags = (integers && !d->read_normalized ? 1u : 0) | (d->normalized ? 2u : 0) | (d->srgb ? 0x10u : 0)
+               | (d->seamless ? 0x40u : 0);
+    s->anisotropy = d->anisotropy;
+    s->bias = d->level_bias;
+    s->min_level = d->min_level;
+    s->max_level = d->max_level > 0 ? d->max_level : 1000.0f;
+    memcpy(s->border, d->border, sizeof s->border);
+    return PTXCU_E_NONE;
+}
+
+/* A view is given where the description asks for another type, or for some levels or layers. */
+static ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
+                                  uint32_t channels, int *needed) {
+    static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
+    const ptxcu_array_desc *a = &d->array.desc;
+    uint32_t cube = a->flags & (uint32_t)PTXCU_ARRAY_CUBE,
+             layers = cube || a->layers ? ptxcu__array_slices(a) : 1;
+    uint32_t levels = a->levels ? a->levels : 1, level_count = d->level_count, layer_count = d->layer_count,
+             i;
+    *needed = d->type || d->channels || d->first_level || level_count || d->first_layer || layer_count;
+    if (!*needed) return PTXCU_E_NONE;
+    if (ptx_type_bytes((ptx_type)type) * channels != ptxcu__texel_bytes(a))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: %u x %s is read from texels of %u bytes, must have their size",
+            (unsigned)channels, ptx_type_name((ptx_type)type), (unsigned)ptxcu__texel_bytes(a));
+    PTXCU__TRY(ptxcu__check_span(cu, "ptxcu_texture_create", "levels", d->first_level, &level_count, levels));
+    PTXCU__TRY(ptxcu__check_span(cu, "ptxcu_texture_create", "layers", d->first_layer, &layer_count, layers));
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i] == type) v->format = (int)(1 + 3 * i + channels / 2);
+    v->width = a->width;
+    v->height = a->height;
+    v->depth = cube || a->layers ? layers : a->depth;
+    v->first_level = d->first_level;
+    v->last_level = d->first_level + level_count - 1;
+    v->first_layer = d->first_layer;
+    v->last_layer = d->first_layer + layer_count - 1;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc,
+                                           ptxcu_texture *texture) {
+    ptxcu__resource r;
+    ptxcu__sampling s;
+    ptxcu__view v;
+    uint32_t type, channels;
+    int view = 0;
+    if (texture) *texture = 0;
+    PTXCU__REQUIRE_READY(cu);
+    if (!texture) return ptxcu__fail_null(cu, "ptxcu_texture_create", "texture");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_texture_create", "desc");
+    memset(&r, 0, sizeof r);
+    memset(&s, 0, sizeof s);
+    memset(&v, 0, sizeof v);
+    type = desc->type ? desc->type : desc->array.desc.type;
+    channels = desc->channels ? desc->channels : desc->array.handle ? desc->array.desc.channels : 1;
+    PTXCU__TRY(ptxcu__check_texel(cu, "ptxcu_texture_create", type, channels));
+    PTXCU__TRY(ptxcu__set_sampling(cu, &s, desc, type));
+    if (desc->array.handle) {
+        if (desc->array.desc.levels && !desc->normalized)
+            return ptxcu__fail(
+                cu, PTXCU_E_ARGUMENT,
+                "ptxcu_texture_create: the array has levels, and normalized is 0: set normalized");
+        ptxcu__set_array_resource(&r, &desc->array);
+        PTXCU__TRY(ptxcu__set_view(cu, &v, desc, type, channels, &view));
+    } else {
+        PTXCU__TRY(ptxcu__set_memory_resource(cu, &r, desc, channels));
+    }
+    PTXCU__CALL_OPTIONAL(
+        cu, cuTexObjectCreate, (texture, &r, &s, view ? &v : NULL),
+        (cu, result_, "cuTexObjectCreate(%u x %s)", (unsigned)channels, ptx_type_name((ptx_type)type)));
+}
+
+PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!texture) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuTexObjectDestroy, (texture), (cu, result_, "cuTexObjectDestroy()"));
+}
+
+static ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                        ptxcu_surface *surface) {
+    ptxcu__resource r;
+    int result;
+    memset(&r, 0, sizeof r);
+    PTXCU__TRY(ptxcu__get_level(cu, array, level, &r.u.handle));
+    result = cu->optional.cuSurfObjectCreate(surface, &r);
+    return result ? ptxcu__fail_driver(cu, result, "cuSurfObjectCreate(level %u)", (unsigned)level)
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                           ptxcu_surface *surface) {
+    ptxcu_region r;
+    if (surface) *surface = 0;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuSurfObjectCreate);
+    if (!surface) return ptxcu__fail_null(cu, "ptxcu_surface_create", "surface");
+    memset(&r, 0, sizeof r);
+    r.level = level;
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_surface_create", array, &r, &r));
+    if (!(array->desc.flags & (uint32_t)PTXCU_ARRAY_SURFACE))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_surface_create: the array was made without PTXCU_ARRAY_SURFACE: add it to flags");
+    PTXCU__IN_CONTEXT(cu, ptxcu__create_surface(cu, array, level, surface));
+}
+
+PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!surface) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuSurfObjectDestroy, (surface), (cu, result_, "cuSurfObjectDestroy()"));
 }
 
 /* -- tensors -- */
@@ -4582,6 +5302,48 @@ PTXCU__DEFINE_RUN(kv_scatter)
 
 /* -- flash_prefill -- */
 
+/* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
+   pages. Returns the rows of a sequence. */
+static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
+                                          uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
+                                          ptxk_flash_prefill_args *args) {
+    const ptxcu_kv_cache *cache = desc->cache;
+    int paged, page_rows;
+    uint64_t rows;
+    ptxcu__require_cache(c, cache, 0, 0, batch, PTXCU__ANY, d);
+    if (c->code != PTXCU_E_NONE) return 0;
+    paged = cache->blocks.owner != NULL;
+    rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
+    if (c->code == PTXCU_E_NONE && cache->k.type != desc->q.type)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "flash_prefill: cache->k is of type %s, must be q's, %s",
+                              ptx_type_name((ptx_type)cache->k.type), ptx_type_name((ptx_type)desc->q.type));
+    if (c->code == PTXCU_E_NONE && c->sequences)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_prefill: cache is of ptxcu_kv_cache_wrap_each, whose sequences have no "
+                              "common stride; call it for one sequence at a time");
+    if (c->code == PTXCU_E_NONE && desc->cu_q.owner && !paged)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_prefill: with cumulative lengths the cache must be paged");
+    if (c->code == PTXCU_E_NONE && desc->kv_len > rows)
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
+                        (unsigned)desc->kv_len, (unsigned long long)rows);
+    args->k = cache->k.address;
+    args->v = cache->v.address;
+    if (paged) {
+        kernel->page_size = (uint32_t)cache->k.shape[2];
+        kernel->flags |= page_rows ? (uint32_t)PTXK_PREFILL_PAGE_ROWS : 0;
+        args->block_table = cache->blocks.address;
+        args->max_pages = (uint32_t)cache->blocks.shape[1];
+        args->pool_pages = (uint32_t)cache->k.shape[0];
+    } else {
+        args->k_batch_stride = args->v_batch_stride = ptxcu__get_stride(&cache->k, 0);
+        args->k_head_stride = args->v_head_stride = ptxcu__get_stride(&cache->k, 1);
+        args->k_row_stride = args->v_row_stride = ptxcu__get_stride(&cache->k, 2);
+    }
+    return rows;
+}
+
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                                   ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -4600,7 +5362,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     h = cumulative ? 1 : 2;                             /* index of the heads dimension */
     heads = desc->q.shape[h];
     d = desc->q.shape[h + 1];
-    kv_heads = desc->k.shape[h];
+    kv_heads = desc->cache ? desc->cache->k.shape[1] : desc->k.shape[h];
     rows = desc->q.shape[h - 1];
     keys = desc->k.shape[h - 1];
     batch = cumulative ? 0 : desc->q.shape[0];
@@ -4614,10 +5376,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         batch = desc->cu_q.shape[0] - 1;
         ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "rows, heads, head_dim", 3,
                        PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
-        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        if (desc->cache) {
+            keys = ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+        } else {
+            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
+            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        }
         ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "rows, heads, head_dim", 3, rows, heads, d, 0);
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
@@ -4625,10 +5391,15 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     } else {
         ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "batch, q_len, heads, head_dim", 4,
                        PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
-        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
-        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        if (desc->cache) {
+            (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+            keys = desc->kv_len;
+        } else {
+            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
+            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        }
         ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
@@ -4640,8 +5411,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.head_dim = (uint32_t)d;
         kernel.type = desc->q.type;
         kernel.out_type = desc->out.type;
-        kernel.flags = (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
-                       | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+        kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
+                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
@@ -4650,11 +5421,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
-        shape.kv_total = cumulative ? (uint32_t)keys : 0;
+        shape.kv_total =
+            !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
         ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
-        args.k = desc->k.address;
-        args.v = desc->v.address;
         args.out = desc->out.address;
         args.lse = desc->lse.address;
         args.cu_q = desc->cu_q.address;
@@ -4662,12 +5432,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.q_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->q, 0);
         args.q_row_stride = ptxcu__get_stride(&desc->q, h - 1);
         args.q_head_stride = ptxcu__get_stride(&desc->q, h);
-        args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
-        args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
-        args.k_head_stride = ptxcu__get_stride(&desc->k, h);
-        args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
-        args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
-        args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        if (!desc->cache) {
+            args.k = desc->k.address;
+            args.v = desc->v.address;
+            args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
+            args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
+            args.k_head_stride = ptxcu__get_stride(&desc->k, h);
+            args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
+            args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
+            args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        }
         args.out_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->out, 0);
         args.out_row_stride = ptxcu__get_stride(&desc->out, h - 1);
         args.out_head_stride = ptxcu__get_stride(&desc->out, h);

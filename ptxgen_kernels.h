@@ -1,4 +1,4 @@
-/* ptxgen_kernels.h - v0.1 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
+/* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
    WHAT   Generators of the kernels that LLM inference needs, and their launches. A description goes in; PTX
           and a plan (entries, grids, workspace size, bytes of traffic) come out.
@@ -64,6 +64,10 @@
 #define PTXGEN_KERNELS_H
 
 #include "ptxgen.h"
+
+#if PTX_VERSION_NUMBER != 200
+#error "ptxgen_kernels.h and ptxgen.h must have the same version: copy both again"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -380,7 +384,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    j < kv_len; with PTXK_PREFILL_CAUSAL only j <= p; with a window w only |p - j| < w. Computed in tiles with
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
-   all sequences, or cumulative lengths in device memory.
+   all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
+   whose last rows kv_scatter has just written, or paged, as in flash_decode.
 
      precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
                          f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
@@ -404,11 +409,19 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
      out in f16          a value past f16's range becomes infinite
      cumulative lengths  A sequence with more than q_len queries: nothing is written for it. More than kv_len
                          keys, or fewer than 0: NaN in its output; k and v are not accessed.
+     pages               cu_kv only gives the number of keys of each sequence. More than max_pages * page_size
+                         keys: NaN in its output. A page past the pool, where a key would be read: NaN in the
+                         output of the blocks that find it; nothing is read there. A tile of keys lies in one
+                         page: pages of 16 positions cost more barriers than those of 64 or more.
 
    out may be q itself with the same strides and type. No other memory may overlap what is written. */
 
 /* Flags, and precision. */
-enum { PTXK_PREFILL_CAUSAL = 1, PTXK_PREFILL_LSE = 2 };
+enum {
+    PTXK_PREFILL_CAUSAL = 1,
+    PTXK_PREFILL_LSE = 2,
+    PTXK_PREFILL_PAGE_ROWS = 4 /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
+};
 enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
 
 /* What is compiled into the code. */
@@ -418,11 +431,12 @@ typedef struct ptxk_flash_prefill_desc {
     uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
     uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
     uint32_t out_type;  /* of out: PTX_F16, PTX_BF16 or PTX_F32 */
-    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE | PTXK_PREFILL_PAGE_ROWS */
     uint32_t window;    /* a query sees keys at a distance below this, at most 2^30; 0: at any distance */
     uint32_t precision; /* for f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
     float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
     float soft_cap;     /* a score x becomes soft_cap tanh(x / soft_cap); 0: no cap */
+    uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: K and V are not paged */
 } ptxk_flash_prefill_desc;
 
 typedef struct ptxk_flash_prefill_shape {
@@ -437,7 +451,8 @@ typedef struct ptxk_flash_prefill_shape {
    sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
    lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16
    bytes. They describe [batch, seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row.
-   Strides of K and V may be 0. */
+   Strides of K and V may be 0. Paged, k and v are pools, type [pool_pages, kv_heads, page_size, head_dim] or,
+   with PTXK_PREFILL_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim]; their strides are ignored. */
 typedef struct ptxk_flash_prefill_args {
     uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
@@ -450,6 +465,8 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t lse_batch_stride, lse_head_stride; /* its row stride is 1 */
     uint32_t batch, q_len, kv_len;              /* as in the shape */
     uint32_t reserved;                          /* 0 */
+    uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
+    uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -3589,7 +3606,7 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
 /* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
 static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
-    return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
 /* Loads two words from a 2-byte aligned address. */
@@ -6045,7 +6062,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 
 typedef struct ptxk__prefill {
     ptx_type type, out;
-    uint32_t heads, kv_heads, d, flags, window, precision;
+    uint32_t heads, kv_heads, d, flags, window, precision, page_size;
     uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
     uint32_t columns; /* tiles of 8 columns of out */
@@ -6074,6 +6091,7 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
     if (f->plain && keys > 16) return 0; /* bounds the length of the code */
+    if (f->page_size && f->page_size % keys) return 0;
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
 }
@@ -6104,9 +6122,17 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
-    if (d->flags > 3)
+    if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL and _LSE", d->flags);
+                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL, _LSE and _PAGE_ROWS",
+                            d->flags);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: page_size is %u, must be 0 or a power of two from 16 to 65536",
+                            d->page_size);
+    if (d->flags & PTXK_PREFILL_PAGE_ROWS && !d->page_size)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: PTXK_PREFILL_PAGE_ROWS needs pages, and page_size is 0");
     if (d->window > PTXK__PREFILL_LEN)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be at most 2^30", d->window);
     if (d->precision > 1 || (d->precision && d->type != PTX_F32))
@@ -6129,6 +6155,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->flags = d->flags;
     f->window = d->window;
     f->precision = d->precision;
+    f->page_size = d->page_size;
     f->plain = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
@@ -6243,9 +6270,9 @@ static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *
 
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
-    static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"}, *op = "flash_prefill";
+    static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[7];
+    ptxk__span s[8];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -6256,6 +6283,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
         uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
         const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
         if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
+        if (f.page_size && i / 3 >= 1 && i / 3 <= 2) continue; /* of k and v */
         if (stride[i] % whole)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "flash_prefill: %s_%s_stride is %llu, must be a multiple of %u elements",
@@ -6274,6 +6302,15 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
         || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
+    if (f.page_size
+        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+                   != PTX_E_NONE))
+        return code;
+    if (f.page_size && !args->cu_kv && args->kv_len > (uint64_t)args->max_pages * f.page_size)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "flash_prefill: kv_len is %u, and %u pages have %llu positions", args->kv_len,
+                            args->max_pages, (unsigned long long)args->max_pages * f.page_size);
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
@@ -6281,6 +6318,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                             stride + 3);
     s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
                             stride + 6);
+    for (i = 1; i < 3 && f.page_size; i++)
+        s[i] = ptxk__span_cache(names[i], i == 1 ? args->k : args->v, 1, f.page_size, args->pool_pages,
+                                (uint64_t)f.kv_heads * f.d * f.bytes, 0);
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
@@ -6291,11 +6331,13 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[4].needed = f.flags & PTXK_PREFILL_LSE;
     s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
+    s[7] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
     for (i = 0; i < 5; i++)
-        if ((i == 1 || i == 2 ? args->cu_kv : args->cu_q)
+        if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 7, why);
+    return ptxk__check_spans(op, s, 8, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -6315,7 +6357,7 @@ typedef struct ptxk__prefill_state {
     ptx_val q, k, v, k_next, v_next;     /* reader addresses; next: of odd rows, where lanes read two */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_var k_at, v_at; /* source of this thread's next copy */
+    ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
 } ptxk__prefill_state;
@@ -6574,10 +6616,16 @@ static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, pt
     q->row = ptx_add(k, q->row, x);
 }
 
-static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, ptx_val args, ptx_val sequence) {
+static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptx_val sequence) {
     ptx_val most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
     (void)ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, most, &ragged,
                              &count);
+    if (f->page_size) {
+        ptx_val room = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, max_pages));
+        room = ptx_min(k, room, ptx_u32(PTXK__PREFILL_LEN / f->page_size));
+        room = ptx_mul(k, room, ptx_u32(f->page_size));
+        most = ptx_min(k, most, room);
+    }
     p = ptx_setp(k, PTX_GT, count, most);
     count = ptx_selp(k, ptx_u32(0xffffffffu), count, p);
     return ptx_as(count, PTX_S32);
@@ -6609,6 +6657,7 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
     if (f->window) {
         at = ptx_sub(k, first, ptx_s32((int64_t)f->window - 1));
         at = ptx_max(k, at, ptx_s32(0));
+        if (f->page_size) at = ptx_and(k, at, ptx_s32(-(int64_t)f->keys)); /* tiles lie in one page */
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
     return at;
@@ -6621,7 +6670,7 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     ptxk__prefill_block q;
     ptx_val x;
     ptxk__prefill_locate_block(k, f, s->args, &q);
-    *kv_len = q.kv_len = ptxk__prefill_kv_len(k, s->args, q.sequence);
+    *kv_len = q.kv_len = ptxk__prefill_kv_len(k, f, s->args, q.sequence);
     *first = ptxk__prefill_first(k, &q);
     x = ptx_tid_x(k);
     x = ptx_shr(k, x, ptx_u32(5));
@@ -6777,12 +6826,59 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
     }
 }
 
+/* Issues this thread's copies of the tile of k or v whose first key is `first`, from its page. A page past
+   the pool makes the totals NaN. Addresses are computed each time, to save registers. */
+static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                    ptx_val first) {
+    ptx_val left, there, fits, page, at, from, to, x, stride;
+    uint32_t shift = 0, row = f->d * f->bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
+    while (f->page_size >> shift > 1) shift++;
+    left = ptx_sub(k, s->end, first);
+    there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
+    x = ptx_ctaid_x(k);
+    at = ptx_div(k, x, ptx_u32(f->heads));
+    page = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+    page = ptx_mul_wide(k, at, page);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+    at = ptx_ptr_add(k, at, page, 4);
+    page = ptx_shr(k, ptx_as(first, PTX_U32), ptx_u32(shift));
+    at = ptx_ptr_add(k, at, page, 4);
+    page = ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    page = ptx_uniform(k, page); /* one address for the whole block */
+    at = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
+    fits = ptx_setp(k, PTX_LT, page, at);
+    page = ptx_selp(k, page, ptx_u32(0), fits);
+    left = ptx_selp(k, left, ptx_s32(0), fits);
+    for (i = 0; i < 2 * f->m; i++) {
+        at = ptx_get(k, s->total[i / 2][i % 2]);
+        at = ptx_selp(k, at, ptx_f32(NAN), fits);
+        ptx_set(k, s->total[i / 2][i % 2], at);
+    }
+    x = ptx_rem(k, x, ptx_u32(f->heads));
+    x = ptx_div(k, x, ptx_u32(f->heads / f->kv_heads));
+    at = ptx_and(k, ptx_as(first, PTX_U32), ptx_u32(f->page_size - 1));
+    at = ptxk__page_row(k, f->kv_heads, f->page_size, rows_first != 0, page, x, at);
+    from = ptxk__arg_ptr(k, s->args,
+                         v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
+    from = ptx_ptr_add(k, from, at, row);
+    to = ptx_ptr_add(k, s->shared,
+                     ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
+    from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
+    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    ptxk__tile_commit(k);
+}
+
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
    of v. */
 static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
     ptx_var next = v ? s->v_at : s->k_at;
     ptx_val from, stride, left, to = s->shared;
+    if (f->page_size) {
+        ptxk__prefill_copy_page(k, f, s, v, first);
+        return;
+    }
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
@@ -7030,8 +7126,9 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
     ptx_guard(k, p);
     ptx_ret(k);
-    q.kv_len = ptxk__prefill_kv_len(k, args, q.sequence);
+    q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    if (f->page_size) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
     base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
@@ -7046,13 +7143,15 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     else
         ptxk__prefill_readers(k, f, &s, lane, warp);
     s.at = ptx_var_new(k, begin);
-    base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
-                                 offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-    s.v_at = ptx_var_new(k, base);
-    base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
-                                 offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-    s.k_at = ptx_var_new(k, base);
-    ptxk__prefill_copy_tile(k, f, &s, 0, begin);
+    if (!f->page_size) {
+        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
+                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+        s.v_at = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
+                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+        s.k_at = ptx_var_new(k, base);
+    }
+    if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
     x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
     for (i = 0; i < f->m; i++) {
@@ -7063,6 +7162,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
         for (n = 0; n < f->columns; n++)
             for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     }
+    if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
@@ -7110,7 +7210,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__prefill f;
     ptxk_message why;
-    char name[160], more[40] = "";
+    char name[160], more[60] = "";
     const ptxk_flash_prefill_desc *d = (const ptxk_flash_prefill_desc *)desc;
     ptx_code code = ptxk__prefill_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -7120,6 +7220,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
         memcpy(&bits[1], &d->soft_cap, 4);
         (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
     }
+    if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
     ptxk__prefill_emit(m, site, &f, name);
@@ -10115,8 +10216,8 @@ static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, 
     turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
     turns = ptx_cvt(k, PTX_F32, turns);
     turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
-    *c = ptx_cos(k, turns);
-    *s = ptx_sin(k, turns);
+    *c = ptx_cos_approx(k, turns);
+    *s = ptx_sin_approx(k, turns);
 }
 
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
@@ -10613,13 +10714,13 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
 static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
     ptx_val z, t;
     z = ptx_add(k, counter, ptx_u64(1));
-    z = ptx_mad(k, z, ptx_u64(0x9e3779b97f4a7c15u), seed);
+    z = ptx_mad(k, z, ptx_wide(k, PTX_U64, 0x9e3779b97f4a7c15u), seed);
     t = ptx_shr(k, z, ptx_u32(30));
     z = ptx_xor(k, z, t);
-    z = ptx_mul(k, z, ptx_u64(0xbf58476d1ce4e5b9u));
+    z = ptx_mul(k, z, ptx_wide(k, PTX_U64, 0xbf58476d1ce4e5b9u));
     t = ptx_shr(k, z, ptx_u32(27));
     z = ptx_xor(k, z, t);
-    z = ptx_mul(k, z, ptx_u64(0x94d049bb133111ebu));
+    z = ptx_mul(k, z, ptx_wide(k, PTX_U64, 0x94d049bb133111ebu));
     t = ptx_shr(k, z, ptx_u32(31));
     return ptx_xor(k, z, t);
 }

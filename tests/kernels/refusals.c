@@ -227,7 +227,11 @@ static const row flash_prefill_rows[] = {
     D(flash_prefill, type, 0, "type is 0"),
     NEEDED_TYPE(flash_prefill, type),
     NEEDED_TYPE(flash_prefill, out_type),
-    D(flash_prefill, flags, 4, "flags is 4"),
+    D(flash_prefill, flags, 8, "flags is 8"),
+    D(flash_prefill, flags, 4, "page_size is 0"),
+    D(flash_prefill, page_size, 8, "page_size is 8"),
+    D(flash_prefill, page_size, 48, "page_size is 48"),
+    D(flash_prefill, page_size, 131072, "page_size is 131072"),
     D(flash_prefill, window, (1u << 30) + 1, "window"),
     D(flash_prefill, precision, 1, "precision"),
     D(flash_prefill, precision, 2, "precision"),
@@ -276,7 +280,20 @@ static const row flash_prefill_rows[] = {
     AL(flash_prefill, out, AT * 3 + 5104, "out overlaps v"),
     AL(flash_prefill, out, AT + 512, "out overlaps q"),
     AL(flash_prefill, lse, AT * 4 + 10236, "out overlaps lse"),
-    AL(flash_prefill, lse, AT, "lse overlaps q")};
+    AL(flash_prefill, lse, AT, "lse overlaps q"),
+    AANY(flash_prefill, block_table),
+    AANY(flash_prefill, max_pages),
+    AANY(flash_prefill, pool_pages)};
+
+static const row prefill_paged_rows[] = {/* flash_prefill again, with pools of 4 pages f16 [2, 16, 64] */
+                                         AL(flash_prefill, block_table, 0, "block_table is 0"),
+                                         AL(flash_prefill, block_table, 2, "block_table is not"),
+                                         A(flash_prefill, max_pages, 0, "max_pages is 0"),
+                                         A(flash_prefill, max_pages, 1, "1 pages have 16 positions"),
+                                         A(flash_prefill, pool_pages, 0, "pool_pages is 0"),
+                                         AL(flash_prefill, k, AT * 2 + 8, "not aligned to 16"),
+                                         AL(flash_prefill, out, AT * 3 + 16368, "out overlaps v"),
+                                         AL(flash_prefill, out, AT * 11, "out overlaps block_table")};
 
 static const row gemv_rows[] = {D(gemv, format, 0, "format"),
                                 D(gemv, format, 99, "format"),
@@ -748,7 +765,7 @@ static void attention(void) {
     ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0, 0};
     ptxk_kv_scatter_shape ks = {5};
     ptxk_kv_scatter_args ka;
-    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0};
+    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, PTX_F16, PTXK_PREFILL_LSE, 0, 0, 0, 0, 0};
     ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0};
     ptxk_flash_prefill_args pa;
     ptxk_message why;
@@ -772,6 +789,9 @@ static void attention(void) {
     ptxk_flash_prefill_pack(&pd, &ps, &pa);
     pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
     TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
+    pd.page_size = 16, pa.max_pages = 2, pa.pool_pages = 4, pa.block_table = AT * 11;
+    TEST(flash_prefill, prefill_paged_rows, 0, pd, ps, pa);
+    pd.page_size = 0, pa.block_table = pa.max_pages = pa.pool_pages = 0;
     /* What looks like an overlap and is none: heads outside rows, rows of all in turn, out in q's place. */
     pa.out_head_stride = 640, pa.out_row_stride = 64, pa.out_batch_stride = 2560;
     check(!ptxk_flash_prefill_check(&pd, &pa, &why), "flash_prefill", "heads outside", why.text);
