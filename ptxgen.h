@@ -33,6 +33,7 @@
      [INTERFACE]  functions, and the macros that are their everyday form
      [SUPPORT]    implementation: memory, errors, text
      [CORE]       implementation: record, control flow, verify, print
+     [MATH]       implementation: mathematics, a formula for each function
      [LICENSE]
 
    [MANUAL]
@@ -86,6 +87,9 @@
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
           instructions, names, branches and exits are not checked: that is left to the assembler. A text that
           is used again keeps its labels in braces.
+   MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
+          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
+          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -2283,26 +2287,41 @@ enum {
 #define PTX__HANDLE(what, type, low)                                                                         \
     (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
 #define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
-PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value);
-PTXGEN_API uint64_t ptx__double_handle(uint64_t bits);
-#define PTX__UNSIGNED(type, value)                                                                           \
-    ptx_val v;                                                                                               \
-    v.handle = (value + (UINT64_C(1) << 54)) >> 55 ? ptx__integer_handle(type, value)                        \
-                                                   : PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);  \
-    return v;
-#define PTX__SIGNED(type, value)                                                                             \
-    const uint64_t bits = PTX__CAST(uint64_t, value);                                                        \
-    PTX__UNSIGNED(type, bits)
-#define PTX__FLOATING(type, value)                                                                           \
-    uint64_t bits;                                                                                           \
-    ptx_val v;                                                                                               \
-    memcpy(&bits, &value, sizeof bits);                                                                      \
-    v.handle = type == PTX_F64 && bits << 55                                                                 \
-                   ? ptx__double_handle(bits)                                                                \
-                   : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));                         \
-    return v;
+/* Why a handle is no value: the low bits of NOTHING. The use of such a value says it. */
+enum {
+    PTX__WHY_AS = 1,
+    PTX__WHY_PTR,
+    PTX__WHY_INV,
+    PTX__WHY_AS_WHAT,
+    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_WIDE
+};
+static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
+        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
+    return value << 55 ? UINT64_C(0) + PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+}
+static inline uint64_t ptx__double_handle(uint64_t bits) {
+    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
+    if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
+    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
+    if (exponent > 511) return PTX__WHY_WIDE;
+    return PTX__HANDLE(PTX__H_DOUBLE, 0, bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
+}
+static inline uint64_t ptx__float_handle(ptx_type type, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return type == PTX_F64 ? ptx__double_handle(bits)
+                           : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));
+}
+#define PTX__UNSIGNED(type, value) v.handle = ptx__integer_handle(type, value);
+#define PTX__SIGNED(type, value) v.handle = ptx__integer_handle(type, PTX__CAST(uint64_t, value));
+#define PTX__FLOATING(type, value) v.handle = ptx__float_handle(type, value);
 #define PTX__CONSTANT(name, argument, body, type)                                                            \
-    static inline ptx_val name(argument value) { body(type, value) }
+    static inline ptx_val name(argument value) {                                                             \
+        ptx_val v;                                                                                           \
+        body(type, value) return v;                                                                          \
+    }
 
 /* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
    used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
@@ -2387,12 +2406,18 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_max(k, a, b) ptx_op2(k, PTX_MAX, 0, a, b)
 #define ptx_rcp(k, a) ptx_op1(k, PTX_RCP, 0, a) /* rounded to nearest, as sqrt and div are */
 #define ptx_sqrt(k, a) ptx_op1(k, PTX_SQRT, 0, a)
-#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a) /* approximate, as those below are */
+/* The hardware's approximations of f32, with the largest errors that PTX documents: rsqrt 2^-22.9 relative;
+   ex2 2 ulp; lg2 2^-22, absolute in (0.5, 2), else relative; sin and cos 2^-20.5 absolute to two pi; tanh
+   2^-11 relative; rcp 1 ulp; sqrt 2^-23 relative; div 2 ulp, where the divisor is in 2^-126 to 2^126. */
+#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a)
 #define ptx_ex2(k, a) ptx_op1(k, PTX_EX2, 0, a)
 #define ptx_lg2(k, a) ptx_op1(k, PTX_LG2, 0, a)
-#define ptx_sin(k, a) ptx_op1(k, PTX_SIN, 0, a)
-#define ptx_cos(k, a) ptx_op1(k, PTX_COS, 0, a)
-#define ptx_tanh(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_sin_approx(k, a) ptx_op1(k, PTX_SIN, 0, a)
+#define ptx_cos_approx(k, a) ptx_op1(k, PTX_COS, 0, a)
+#define ptx_tanh_approx(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_rcp_approx(k, a) ptx_op1(k, PTX_RCP, PTX_APPROX, a)
+#define ptx_sqrt_approx(k, a) ptx_op1(k, PTX_SQRT, PTX_APPROX, a)
+#define ptx_div_approx(k, a, b) ptx_op2(k, PTX_DIV, PTX_APPROX, a, b)
 #define ptx_and(k, a, b) ptx_op2(k, PTX_AND, 0, a, b)
 #define ptx_or(k, a, b) ptx_op2(k, PTX_OR, 0, a, b)
 #define ptx_xor(k, a, b) ptx_op2(k, PTX_XOR, 0, a, b)
@@ -2845,6 +2870,64 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
    '?'. */
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
+
+/* -- mathematics: [MATH] --
+
+   Functions of C and of shading languages. Operands are all f32, or all f64 where that is said; a typed
+   immediate is one too. A name that C has means what C's function does, with C's NaN, infinities, signed
+   zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
+   name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
+   last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
+   memory. */
+
+/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
+#define ptx_floor(k, x) ptx_math1(k, "floor", x)
+#define ptx_ceil(k, x) ptx_math1(k, "ceil", x)
+#define ptx_round(k, x) ptx_math1(k, "round", x)
+#define ptx_trunc(k, x) ptx_math1(k, "trunc", x)
+#define ptx_fract(k, x) ptx_math1(k, "fract", x)
+#define ptx_sign(k, x) ptx_math1(k, "sign", x)
+#define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
+#define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
+/* x - y floor(x / y), of the sign of y; the quotient is rounded before floor sees it. */
+#define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
+#define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
+/* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
+#define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
+
+#define ptx_sin(k, x) ptx_math1(k, "sin", x)     /* f32: 1.6 ulp for any x */
+#define ptx_cos(k, x) ptx_math1(k, "cos", x)     /* 1.7 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)     /* 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)   /* 2.0 */
+#define ptx_acos(k, x) ptx_math1(k, "acos", x)   /* 1.2 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)   /* 1.8 */
+#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)   /* 1.7 */
+#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)   /* 1.4 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)   /* 1.8 */
+#define ptx_exp(k, x) ptx_math1(k, "exp", x)     /* 2.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)   /* ex2.approx: 2 from the correctly rounded result */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x) /* 1.0 */
+#define ptx_expm1(k, x) ptx_math1(k, "expm1", x) /* 1.6 */
+#define ptx_log(k, x) ptx_math1(k, "log", x)     /* 1.0 */
+#define ptx_log2(k, x) ptx_math1(k, "log2", x)   /* 1.7 */
+#define ptx_log10(k, x) ptx_math1(k, "log10", x) /* 1.2 */
+#define ptx_log1p(k, x) ptx_math1(k, "log1p", x) /* 1.4 */
+#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)   /* 0.9 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)     /* 1.7 */
+#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8 */
+#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6 */
+/* Both for little more than one; sine, cosine: pointers to values. 1.7 ulp. */
+#define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
+
+#define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
+#define ptx_math2(k, name, x, y) ptx_math_((k), PTX__AT, (name), 2, (x), (y), ptx_imm(0))
+#define ptx_math3(k, name, x, y, z) ptx_math_((k), PTX__AT, (name), 3, (x), (y), (z))
+/* The function of that name, of the first n of x, y and z. */
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z);
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
 
 #ifdef __cplusplus
 }
@@ -3301,16 +3384,15 @@ typedef struct ptx__known {
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
-    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
-    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
+    uint32_t what;                /* PTX__WHAT; 0: no memo */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -3707,15 +3789,6 @@ static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits)
     return v;
 }
 
-/* Why a handle is no value: the low bits of PTX__H_NOTHING. The use of such a value says it. */
-enum {
-    PTX__WHY_AS = 1,
-    PTX__WHY_PTR,
-    PTX__WHY_INV,
-    PTX__WHY_AS_WHAT,
-    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
-    PTX__WHY_WIDE
-};
 static ptx_val ptx__none_for(uint64_t why) {
     ptx_val v;
     v.handle = why;
@@ -3724,8 +3797,8 @@ static ptx_val ptx__none_for(uint64_t why) {
 static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
 static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the owner's low 8
-   bits, the register's index and the offset. */
+/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
+   the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
 #define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
@@ -3734,27 +3807,14 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
 #define PTX__P_TYPE 58
 #define PTX__P_SPACE 55
 #define PTX__P_ALIGN 51
-#define PTX__P_OWNER 43
-#define PTX__P_INDEX 24
+#define PTX__P_INDEX 32
+#define PTX__P_OWNER 24
 #define PTX__P_INDEX_MAX 0x7ffffu
 #define PTX__P_OFFSET_MAX 0x7fffff
 static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
                                             PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
 enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
 static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
-
-PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
-    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
-        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
-    return value << 55 ? (uint64_t)PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
-}
-PTXGEN_API uint64_t ptx__double_handle(uint64_t bits) {
-    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
-    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
-    if ((bits & INT64_MAX) >> 52 == 0x7ff && bits << 12) return ptx__double_handle((uint64_t)0x7ff8 << 48);
-    if (exponent > 511) return PTX__WHY_WIDE;
-    return (uint64_t)PTX__H_DOUBLE << 61 | bits >> 63 << 61 | exponent << 52 | (bits & 0xfffffffffffff);
-}
 
 /* What a handle says. k: the kernel that it is used in, for wide numbers. */
 static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
@@ -3917,6 +3977,7 @@ enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MO
 static ptx_mods ptx__access_mods(uint64_t access) {
     ptx_mods mods = 0;
     unsigned i, n;
+    if (!(access >> 32)) return 0;
     if (access & PTX__A_LIST) {
         for (i = PTX__A_MODS; i < PTX__A_MODS + 24; i += 6)
             if ((n = (unsigned)(access >> i) & 63u) != 0) mods |= (ptx_mods)1 << (n - 1);
@@ -4941,8 +5002,14 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
     return ptx__push_other(k, site, name, index, v, type, loose);
 }
 
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
+/* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
+   operands. PTX__INTO: the result is a variable's. */
+#define PTX__WHAT(op, type, src_type, n)                                                                     \
+    ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
+#define PTX__INTO (1u << 29)
+#define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into);
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -4952,14 +5019,14 @@ static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v,
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[2];
+        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
         v = ptx__unplaced(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
         src[0] = ptx__close(&v);
         src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
         k->guard = guard;
         return ptx__open(k, d);
     }
@@ -5041,27 +5108,19 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   depends on the kinds of its operands (a handle without owner, register and number), and for numbers on an
-   upper limit; so the first of a kind leaves a memo, and the next only has its handles checked. */
+   depends on the kinds of its operands (a handle's upper 16 bits, where neither owner, register nor a small
+   number stands) and for numbers on an upper limit; so the first of a kind leaves a memo, and the next only
+   has its handles checked. */
 
-/* The kind of an operand: those bits of a handle's upper half, by its top three. */
-static uint32_t ptx__kind_of(ptx_val v) {
-    static const uint32_t mask[8] = {0xffffffffu, 0xffff0000u, 0xff800000u, 0xff800000u,
-                                     0xc0000000u, 0xc0000000u, 0xff800000u, 0xfff80000u};
-    return (uint32_t)(v.handle >> 32) & mask[v.handle >> 61];
-}
-static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
-    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
-}
+/* The kind of an operand. */
+static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
-    if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
-    if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
-    if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
-    if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    hash ^= hash >> 15;
-    return hash * 2246822519u >> 23;
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
+    return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
+}
+static uint64_t ptx__kinds_of(const ptx_val *src) {
+    return src[0].handle >> 48 | src[1].handle >> 48 << 16 | src[2].handle >> 48 << 32
+           | src[3].handle >> 48 << 48;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -5081,24 +5140,24 @@ static uint32_t ptx__slot_most(char letter) {
 
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
    mnemonic, a result and those operands, as they were. */
-static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
-                          const ptx_val *src, unsigned n, int into, ptx_val result) {
+static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
+    const unsigned op = what & 0xfffu, n = PTX__COUNT_OF(what);
+    const int into = (what & PTX__INTO) != 0;
     ptx__memo memo;
     uint32_t i, place;
-    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
-        || ins->results != (into || ptx__is_register(result)))
+    if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
-    memo.what = ptx__what(op, type, src_type, n, into);
-    place = ptx__memo_place(memo.what, mods, src, n);
+    memo.what = what;
+    memo.kinds = ptx__kinds_of(src);
+    place = ptx__memo_place(what, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
         const ptx__operand v = ptx__open(k, src[i]);
-        memo.kind[i] = ptx__kind_of(src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
             if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
@@ -5149,11 +5208,10 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     k->m->memo[place] = memo;
 }
 
-/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
-PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v) {
-    const uint32_t word = (uint32_t)v.handle;
-    return ((uint32_t)(v.handle >> 32) ^ (memo->kind[i] | k->owner))
-           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+/* A register as a source. Anything but 0: it is not this kernel's. */
+PTX__INLINE uint32_t ptx__not_mine(const ptx_kernel *k, ptx_val v) {
+    return ((uint32_t)(v.handle >> 32 & 0xffffu) ^ k->owner)
+           | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
 /* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
@@ -5166,11 +5224,10 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
         const uint32_t tag = memo->tag[i];
         const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            wrong |= ptx__not_mine(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
             continue;
         }
-        wrong |= memo->kind[i] ^ ptx__kind_of(src[i]);
         w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
         w[1] = (uint32_t)number;
         w[2] = 0;
@@ -5190,37 +5247,38 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
     return wrong ? NULL : w;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into);
 
-/* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known. */
-PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
-    uint32_t *w, *first, place;
+/* Record a plain instruction of at most four sources; behind them src is zero. into, with PTX__INTO: write
+   there instead of to a new value. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into) {
+    const uint64_t kinds = ptx__kinds_of(src);
+    const unsigned n = PTX__COUNT_OF(what);
+    uint32_t wrong = 0, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned i;
     ptx_val d;
-    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu) goto first;
-    memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
-    if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
-    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+    if (!ptx__ready(k)) return ptx__none();
+    memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        goto first;
+        return ptx__record_new(k, site, what, mods, src, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
     if (!memo->mixed)
         for (i = 0; i < n; i++) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            wrong |= ptx__not_mine(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
         }
     else {
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) goto first;
+    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -5241,20 +5299,14 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     }
     if (!memo->result) return ptx__none();
     *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-    d.handle = (uint64_t)(memo->result | k->owner) << 32 | *first;
+    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
-first:
-    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
 }
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, ptx_val a, const ptx_val *into) {
-    return ptx__record_n(k, site, op, mods, type, src_type, &a, 1, into);
-}
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, *src, into); /* most have one */
-    if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                               const ptx_val *into) {
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    return ptx__record(k, site, what, mods, src, into);
 }
 
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
@@ -5264,12 +5316,13 @@ static int ptx__mixes(unsigned op, const ptx__operand *src) {
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    const size_t before = k ? k->ins.count : 0;
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into) {
+    const size_t before = k->ins.count;
+    const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (!ptx__ready(k) || ptx__stale(k, k, site)) return d;
+    if (ptx__stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5280,9 +5333,9 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
                                        : ptx__rows[k->m->first[op]].name),
                d;
     if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
+    if (k->ins.count == before + 1) ptx__remember(k, what, mods, src, d);
     return d;
 }
 
@@ -5548,7 +5601,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
         for (i = 0; i < n && !wrong; i++)
-            wrong = (p[PTX__P_KINDS + i] | k->owner) ^ (uint32_t)(src[i].handle >> 32);
+            wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++)
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
@@ -5563,7 +5616,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
         to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->handle = (uint64_t)(*made++ | k->owner) << 32 | to[-1];
+        out++->handle = (uint64_t)(*made++ << 16 | k->owner) << 32 | to[-1];
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
@@ -5636,7 +5689,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__operand v[PTX__OPERANDS_MAX];
     const ptx__row *row;
     const char *p, *slots;
-    uint32_t form;
+    uint32_t form = 0;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
@@ -5644,10 +5697,6 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
-    for (i = 0; i < n; i++) {
-        v[i] = ptx__open(k, src[i]);
-        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
-    }
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5656,6 +5705,17 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
                   row->name);
         return;
+    }
+    if ((type || !row->types) && (src_type || !row->src) && *slots != 'm') {
+        form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+        if (!form) return;
+        if (!into && !k->guard && k->m->forms.at[form - 1].pattern
+            && ptx__repeat(k, site, form - 1, src, n, out))
+            return;
+    }
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__open(k, src[i]);
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
     if (type == PTX_NONE && row->types && *slots != 'c') {
         ptx__infer(slots, v, n, &actual, &src_type);
@@ -5674,10 +5734,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__infer(slots, v, n, &r, &src_type);
     }
     if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
-    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
-        return;
     row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
@@ -5760,52 +5818,60 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
+/* The same of numbers that may be none: those are told. */
+static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
+    return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
+}
+
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
         ptx__fail(k, PTX_E_UNDEFINED, site,
                   k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    ptx_val src[3];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
     src[2] = c;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[4];
+    ptx_val src[PTX__MEMO_MAX];
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
-    ptx_val src[5];
+    ptx_val src[5], out = ptx__none();
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
     src[4] = e;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, NULL);
+    if (!ptx__ready(k) || ptx__stale(k, k, site)) return out;
+    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
+    return ptx__ready(k) ? out : ptx__none();
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
@@ -5814,15 +5880,15 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     v = ptx__settle_place(k, site, &a);
     if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
-        return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, a, NULL);
-    return ptx__record_one(k, site, PTX_CVT, mods, type, v.type, a, NULL);
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, PTX_CVT_PAIR, mods, type, PTX_F32, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
 }
 
 /* -- kernels and their memory -- */
@@ -6126,7 +6192,8 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    v = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, v, NULL);
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
+                        NULL);
     return ptx__with_space(v, (unsigned)space);
 }
 
@@ -6506,7 +6573,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
         if (guard) {
             ptx_val init =
                 ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
-            d[i] = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
@@ -7352,13 +7419,13 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     }
     if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
-    return ptx__record_one(k, site, PTX_CVTA, ptx__space_mod(o.space), PTX_U64, PTX_NONE, v, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__settle_place(k, site, &address);
-    address = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE,
-                              address, NULL);
+    address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
+                              ptx__space_mod((unsigned)space), address, NULL);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
 }
@@ -7586,11 +7653,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, var.cell, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
     ptx__operand cell, from;
@@ -7605,7 +7672,8 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
                   "ptx_set: the variable and the value are addresses of different spaces");
         return;
     }
-    ptx__record_one(k, site, PTX_MOV, 0, ptx__as_bits(cell.type), PTX_NONE, value, &var.cell);
+    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
+                    &var.cell);
 }
 
 /* -- control flow -- */
@@ -10721,6 +10789,497 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
+}
+
+/* ---- [MATH] -----------------------------------------------------------------------------------------------
+
+   A function is a formula: a text of statements "result=operation operands;", one letter a value.
+   ptx__evaluate() reads it and records one instruction a statement.
+     r:operation ...    r is a variable: later statements set it, also inside an `if`
+     if p; else; end    control flow on a predicate
+     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
+     f,g=name x y       a formula in a formula, here one with two results
+   Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
+   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
+   makes no fma of them. */
+typedef struct ptx__calc {
+    char name[5], result, operand; /* types, see ptx__letter_type */
+    uint16_t op;
+    ptx_mods mods;
+} ptx__calc;
+#define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
+static const ptx__calc ptx__calcs[] = {
+    {"fma", 0, 'f', PTX_FMA, PTX_RN},      {"mul", 0, 'f', PTX_MUL, PTX_RN},
+    {"add", 0, 'f', PTX_ADD, PTX_RN},      {"sub", 0, 'f', PTX_SUB, PTX_RN},
+    {"sel", 0, 'f', PTX_SELP, 0},          {"isel", 0, 'b', PTX_SELP, 0},
+    {"abs", 0, 'f', PTX_ABS, 0},           {"neg", 0, 'f', PTX_NEG, 0},
+    {"cps", 0, 'f', PTX_COPYSIGN, 0},      {"min", 0, 'f', PTX_MIN, 0},
+    {"max", 0, 'f', PTX_MAX, 0},           {"div", 0, 'f', PTX_DIV, PTX_RN},
+    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN},    {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX},  {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ},
+    {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
+    {"and", 0, 'b', PTX_AND, 0},           {"or", 0, 'b', PTX_OR, 0},
+    {"xor", 0, 'b', PTX_XOR, 0},           {"shl", 0, 'b', PTX_SHL, 0},
+    {"shr", 0, 'u', PTX_SHR, 0},           {"sar", 0, 's', PTX_SHR, 0},
+    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP},  {"iadd", 0, 'u', PTX_ADD, 0},
+    {"isub", 0, 'u', PTX_SUB, 0},          {"imul", 0, 'u', PTX_MUL, 0},
+    {"imad", 0, 'u', PTX_MAD, 0},          {"uhi", 0, 'u', PTX_MUL, PTX_HI},
+    {"umul", 0, 'u', PTX_MUL, PTX_WIDE},   {"umad", 0, 'u', PTX_MAD, PTX_WIDE},
+    {"qshl", 0, 'd', PTX_SHL, 0},          {"qshr", 0, 'd', PTX_SHR, 0},
+    PTX__SETP("lt", 'f', LT),              PTX__SETP("le", 'f', LE),
+    PTX__SETP("gt", 'f', GT),              PTX__SETP("ge", 'f', GE),
+    PTX__SETP("eq", 'f', EQ),              PTX__SETP("ltu", 'f', LTU),
+    PTX__SETP("gtu", 'f', GTU),            PTX__SETP("geu", 'f', GEU),
+    PTX__SETP("neu", 'f', NEU),            PTX__SETP("nan", 'f', ISNAN),
+    PTX__SETP("ilt", 's', LT),             PTX__SETP("ieq", 's', EQ),
+    PTX__SETP("ine", 's', NE),             PTX__SETP("uge", 'u', GE),
+    {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},   {"flr", 'f', 'f', PTX_CVT, PTX_RMI},
+    {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
+    {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
+    {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
+    {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+};
+#undef PTX__SETP
+
+typedef struct ptx__formula {
+    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
+} ptx__formula;
+
+/* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
+#define PTX__EXP_REDUCE                                                                                      \
+    "t=fma x 0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.62e43p-1 x;f=fma n 0x1.05c61p-29 f;"
+#define PTX__SIN_PI                                                                                          \
+    "z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"                                                            \
+    "p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p f f;"           \
+    "t=shl t 31;r=xor r t;"
+#define PTX__ATAN                                                                                            \
+    "q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4 0x1.b4dfdcp-4 -0x1.230abp-3"         \
+    " 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;v=fma q t t;"
+#define PTX__EXP6 "0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1"
+#define PTX__LOG_REDUCE                                                                                      \
+    "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"                                                 \
+    "if c;v=mul x 0x1p23;d=mov 0xb800000;end;"                                                               \
+    "e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+#define PTX__LOG_FINISH                                                                                      \
+    "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
+
+static const ptx__formula ptx__formulas[] = {
+    {"floor", "r=flr x;", NULL},
+    {"ceil", "r=cei x;", NULL},
+    {"trunc", "r=trc x;", NULL},
+    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
+    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
+    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
+    {"clamp", "r=max x y;r=min r z;", NULL},
+    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
+    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
+    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
+    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
+     NULL},
+    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;", ""},
+    {"exp",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     ""},
+    {"exp2", "r=ex2 x;", ""},
+    {"exp10",
+     "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
+     "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
+     ""},
+    {"expm1",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;g=mul f f;p=fma p g f;"
+     "s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a 87;if c;q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;"
+     "r=cps x r;",
+     ""},
+    {"log",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;" PTX__LOG_FINISH,
+     ""},
+    {"sin",
+     "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"cos",
+     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;"
+     "f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn a 0x40000000;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"log2",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3 0x1.272826p-2"
+     " -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     ""},
+    {"log10",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4 0x1.63faa2p-4"
+     " -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;"
+     PTX__LOG_FINISH,
+     ""},
+    {"log1p",
+     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;"
+     "if c;c=gt x 1;v=mul x 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;"
+     "e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;"
+     "c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
+     "r=cps x r;",
+     ""},
+    {"sincos",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
+     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
+     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
+     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;"
+     "c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;"
+     "u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
+     ""},
+    {"quarter",
+     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
+     "c=ine n 0;n=isub 0 s;s=isel n s c;",
+     ""},
+    {"tan",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
+     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;"
+     "if c;f,t,h=quarter x;l=mov 0.0;end;"
+     "z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;"
+     "l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;"
+     "c=and t 1;c=ine c 0;r=sel q g c;",
+     ""},
+    {"arc",
+     "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
+     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;"
+     "p=poly z 0x1.5959aap-5 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;"
+     "s=mov c;",
+     ""},
+    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;", ""},
+    {"acos",
+     "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
+     "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
+     ""},
+    {"atan2",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
+     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;"
+     "if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;z=mul t t;" PTX__ATAN
+     "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;"
+     "w=neg v;w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     ""},
+    {"half_exp", /* e^|x| / 2 */
+     "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
+     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;"
+     "c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;end;",
+     ""},
+    {"sinh",
+     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;"
+     "p=poly z 0x1.76771ep-19 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;"
+     "c=lt a 1;r=sel p h c;r=cps x r;",
+     ""},
+    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", ""},
+    {"root3",
+     "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
+     "r=fma e -0x1.555556p-2 v;", ""},
+    {"cbrt",
+     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;"
+     "if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+     ""},
+    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", ""},
+    {"hypot",
+     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;"
+     "if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;"
+     "u=mul x k;v=mul y k;h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;"
+     "r=sel I r d;end;",
+     ""},
+    {"erf",
+     "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
+     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;"
+     "q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
+     ""},
+    {"pow",
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"
+     "if c;b=lt v 0x1p-126;w=mul v 0x1p23;v=sel w v b;d=isel 0xb800000 0 b;end;"
+     "e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
+     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;"
+     "h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;"
+     "k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;"
+     "u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
+     "h=add s a;s=sub h s;l=sub a s;"
+     "q=mul y h;u=neg q;u=fma y h u;l=fma y l u;t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;"
+     "p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;"
+     "r:ldx p t;a=abs q;b=gtu a 125;c=or b c;"
+     "if c;r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;"
+     "v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;"
+     "r=sel N r c;"
+     "j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;"
+     "c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;"
+     "r=sel 1 r c;end;",
+     ""},
+    {"atan",
+     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;"
+     PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
+     ""},
+    {"tanh",
+     "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
+     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;"
+     "e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     ""},
+    /* Payne and Hanek: |x| from 2^16 on */
+    {"fraction",
+     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;"
+     "c=and e 64;c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;"
+     "f=isel 0xe06db14a 0x94fe13ab c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;"
+     "c=and e 32;c=ine c 0;a=isel b a c;b=isel f b c;f=isel g f c;g=isel h g c;"
+     "a=shf b a e;b=shf f b e;f=shf g f e;"
+     "l=umul f m;k,l=unpair l;n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;", ""},
+    {"turn",
+     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
+     "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
+     ""},
+};
+
+typedef struct ptx__evaluation {
+    ptx_kernel *k;
+    const char *site, *at; /* of the caller; where in the text */
+    ptx_type type;         /* f32 or f64 */
+    ptx_val value[64];     /* by letter, from 'A' on */
+    ptx_var var[64];
+} ptx__evaluation;
+
+static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
+    static const char letters[] = "gsubqdp";
+    static const uint8_t types[] = {PTX_F32, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64, PTX_B64};
+    const char *at = letter ? strchr(letters, letter) : NULL;
+    return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
+}
+
+/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+    const char *s = e->at;
+    int negative = *s == '-', hex, point = 0, exponent = 0;
+    double v = 0, factor = 2, tens = 1;
+    s += negative;
+    hex = s[0] == '0' && s[1] == 'x';
+    for (s += 2 * hex;; s++) {
+        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
+        if (*s == '.')
+            point = 1;
+        else if (digit < 0)
+            break;
+        else {
+            v = v * (hex ? 16 : 10) + digit;
+            if (point) exponent -= 4, tens *= 10;
+        }
+    }
+    if (!hex) exponent = 0, v /= tens;
+    if (*s == 'p') {
+        int down = s[1] == '-', power = 0;
+        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
+        exponent += down ? -power : power;
+        point = 1;
+    }
+    if (exponent < 0) factor = 0.5, exponent = -exponent;
+    for (; exponent; exponent--) v *= factor;
+    e->at = s;
+    if (negative) v = -v;
+    if (type == PTX_NONE && point) type = e->type;
+    return type == PTX_F32 ? ptx_f32(v) : type == PTX_F64 ? ptx_f64(v) : type == PTX_S32 ? ptx_s32((int64_t)v)
+                               : ptx_u32((uint32_t)(int64_t)v);
+}
+
+static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+    char c = *e->at;
+    ptx_val v;
+    int minus = c == '-';
+    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
+        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
+        uint64_t bits = (uint64_t)high << 32;
+        double special;
+        memcpy(&special, &bits, sizeof special);
+        e->at += 1 + minus;
+        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    }
+    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    e->at++;
+    v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
+    if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
+        v = ptx_as(v, type);
+    return v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]);
+
+static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+    uint32_t i;
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
+        const ptx__formula *f = ptx__formulas + i;
+        if (!strncmp(f->name, name, length) && !f->name[length])
+            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
+    }
+    return "";
+}
+
+/* p 2^n; p is a register, or the immediate 1. */
+static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
+    if (e->type == PTX_F32) {
+        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
+        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
+        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
+    }
+    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
+        n = half[0];
+    }
+    half[0] = ptx_u32(0);
+    half[1] = ptx_s32(0x3ff00000);
+    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
+    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
+    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
+    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
+}
+
+/* One operation with its operands, up to the ';'. */
+static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+    const char *name = e->at;
+    const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
+    ptx_val v[8];
+    ptx_type type;
+    uint32_t n = 0;
+    size_t length = 0;
+    int poly;
+    while (name[length] != ' ' && name[length] != ';') length++;
+    while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
+    poly = length == 4 && !memcmp(name, "poly", 4);
+    type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
+    for (e->at += length; *e->at == ' ' && n < 8;) {
+        e->at++;
+        v[n++] = ptx__math_operand(e, type);
+        if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
+    }
+    if (calc < end)
+        ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
+                 calc->result ? type : PTX_NONE, n, v, 1, out);
+    else if (poly || !memcmp(name, "mov", length))
+        out[0] = v[n - 1];
+    else if (!memcmp(name, "ldx", length))
+        out[0] = ptx__math_scale(e, v[0], v[1]);
+    else if (!memcmp(name, "pair", length))
+        out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
+    else if (!memcmp(name, "unpair", length))
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
+    else
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+}
+
+static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
+    if (e->var[i].cell.handle) {
+        if (ptx__is_register(v)) v = ptx_as(v, ptx_type_of(e->var[i].cell));
+        ptx_set_(e->k, e->site, e->var[i], v);
+    }
+    else if (variable)
+        e->var[i] = ptx_var_new_(e->k, e->site, v);
+    else
+        e->value[i] = v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]) {
+    static const ptx__evaluation empty = PTX_ZERO;
+    static const char letters[] = "xyzw";
+    ptx__evaluation e = empty;
+    ptx_val result[3];
+    uint32_t i;
+    e.k = k, e.site = site, e.type = type, e.at = text;
+    for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
+    for (; *e.at; e.at++) { /* at a statement, then at its ';' */
+        const char *s = e.at;
+        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+            for (i = 0; s[2 * i + 1] == ',';) i++;
+            e.at += 2 * i + 2;
+            ptx__math_operation(&e, result);
+            for (;; i--) {
+                ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
+                if (!i) break;
+            }
+        } else if (s[0] == 'i') {
+            e.at += 3;
+            ptx_if_(k, site, ptx__math_operand(&e, PTX_NONE));
+        } else {
+            e.at += s[1] == 'l' ? 4 : 3;
+            if (s[1] == 'l')
+                ptx_else_(k, site);
+            else
+                ptx_end_(k, site);
+        }
+    }
+    e.at = "r";
+    out[0] = ptx__math_operand(&e, type);
+    for (i = 1; i < 3; i++) {
+        e.at = i == 1 ? "s" : "q";
+        if (e.value[*e.at - 'A'].handle || e.var[*e.at - 'A'].cell.handle)
+            out[i] = ptx__math_operand(&e, PTX_NONE);
+    }
+}
+
+/* A formula for the caller, after its operands are checked. */
+static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                           ptx_val out[3]) {
+    ptx_module *m = ptx_kernel_module(k);
+    ptx_type type = PTX_NONE;
+    const char *text;
+    uint32_t i;
+    if (!m || ptx_get_error(m)->code) return;
+    for (i = 0; i < n; i++) {
+        ptx_type t = ptx_type_of(v[i]);
+        if (!i) type = t;
+        if (t != type || (t != PTX_F32 && t != PTX_F64)) {
+            int known = i && (type == PTX_F32 || type == PTX_F64);
+            ptx_fail(m, PTX_E_TYPE, site,
+                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
+                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+            return;
+        }
+    }
+    text = ptx__formula_text(name, strlen(name), type);
+    if (*text)
+        ptx__evaluate(k, site, text, type, n, v, out);
+    else
+        ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
+}
+
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z) {
+    ptx_val v[3], out[3];
+    v[0] = x;
+    v[1] = y;
+    v[2] = z;
+    out[0] = ptx_imm(0);
+    ptx__math_call(k, site, name, n, v, out);
+    return out[0];
+}
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {
+    ptx_val out[3];
+    out[0] = out[1] = ptx_imm(0);
+    ptx__math_call(k, site, "sincos", 1, &x, out);
+    *sine = out[0];
+    *cosine = ptx_as(out[1], ptx_type_of(out[0]));
 }
 
 #ifdef __cplusplus
