@@ -1,4 +1,4 @@
-/* ptxgen.h - v0.1 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
+/* ptxgen.h - v0.2.0 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
 
    WHAT   A typed, checked builder of PTX, the assembly language that every NVIDIA driver compiles. No nvcc,
           no LLVM, no CUDA toolkit; nothing but the C standard library. ptxgen_kernels.h (ready kernels) and
@@ -39,9 +39,11 @@
    MODULE, KERNEL   A ptx_module owns everything: kernels, text, the error. ptx_entry() starts a kernel;
           several may be open at once. Nothing is global: one thread per module at a time, any number of
           modules.
-   VALUES  A ptx_val is a typed operand in 16 bytes, passed by value: a register that one instruction wrote
+   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value: a register that one instruction wrote
           once, or an immediate (ptx_f32(1.5), ptx_u32(7); ptx_imm(7) takes the type of the slot it stands
           in). Nothing ever writes to a value again, so a copy of a handle always means the same number.
+          Beside its type a handle has room for 55 bits: a number of 64 that needs more is refused where it
+          is used, and made by ptx_wide(k, PTX_U64, bits).
    VARIABLES  What changes is a ptx_var, a different C type: v = ptx_var_new(k, init); ptx_set(k, v, x);
           ptx_get(k, v) is its value at that point, for good.
    TYPES  The result's type follows from the operands. Both operands of an addition have one type; a mismatch
@@ -139,6 +141,7 @@
 */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Not expanded where it is called: generators are calls and little else, and would be twice as large; so is
    what many places call and few come to. */
@@ -162,7 +165,13 @@
 extern "C" {
 #endif
 
-#define PTXGEN_VERSION "0.1"
+/* The version of all three headers, which must be the same. Before 1.0 a minor version may change the
+   interface. */
+#define PTX_VERSION_MAJOR 0
+#define PTX_VERSION_MINOR 2
+#define PTX_VERSION_PATCH 0
+#define PTX_VERSION_NUMBER (PTX_VERSION_MAJOR * 10000 + PTX_VERSION_MINOR * 100 + PTX_VERSION_PATCH)
+#define PTXGEN_VERSION "0.2.0"
 
 /* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
    conversion in a macro, which is in the caller's file. */
@@ -317,15 +326,10 @@ typedef enum ptx_space {
 /* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
 typedef uint64_t ptx_mods;
 
-/* An operand, by value. The fields are the library's; make values with the functions below. All zero is no
-   value. */
+/* An operand, by value: the library's encoding, see PTX__HANDLE; make values with the functions below. All
+   zero is no value. */
 typedef struct ptx_val {
-    uint64_t bits;  /* register word, or the immediate */
-    uint32_t owner; /* the kernel's tag; 0 for an immediate */
-    uint8_t kind;   /* PTX__REG ... */
-    uint8_t type;   /* ptx_type */
-    uint8_t space;  /* ptx_space, where the value is an address */
-    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment */
+    uint64_t handle;
 } ptx_val;
 
 /* A place that can be written again. Read it with ptx_get, write it with ptx_set. */
@@ -338,12 +342,9 @@ typedef struct ptx_label {
     uint32_t index, owner;
 } ptx_label;
 
-/* A memory operand: [base + offset], with the modifiers of the access. */
+/* A memory operand: [base + offset], with the modifiers of the access and the policy of the L2 cache. */
 typedef struct ptx_mem {
-    ptx_val base;
-    int64_t offset;
-    ptx_mods mods;
-    ptx_val policy; /* of the L2 cache, from ptx_createpolicy; see ptx_cached */
+    uint64_t base, access; /* see ptx__open_memory */
 } ptx_mem;
 
 /* A variable of a module, or a function: what has an address before any kernel runs. */
@@ -2263,20 +2264,65 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 
 /* -- operands that need no kernel -- */
 
-PTXGEN_API ptx_val ptx_imm(int64_t value); /* takes the integer type of its slot; must fit it */
-PTXGEN_API ptx_val
-ptx_u16(uint64_t value); /* wide on purpose: what does not fit is an error where it is used */
-PTXGEN_API ptx_val ptx_s16(int64_t value);
-PTXGEN_API ptx_val ptx_u32(uint64_t value);
-PTXGEN_API ptx_val ptx_s32(int64_t value);
-PTXGEN_API ptx_val ptx_u64(uint64_t value);
-PTXGEN_API ptx_val ptx_s64(int64_t value);
-PTXGEN_API ptx_val ptx_b32(uint64_t value);
-PTXGEN_API ptx_val
-ptx_f16(double value); /* rounded to nearest; a finite value that would become infinite is an error */
-PTXGEN_API ptx_val ptx_bf16(double value);
-PTXGEN_API ptx_val ptx_f32(double value);
-PTXGEN_API ptx_val ptx_f64(double value);
+/* A handle: what it is in the top three bits, below them its type, and 55 bits:
+     REGISTER  space, 4 bits of alignment (log2 + 1, 0: unknown) or 15 for the opposite of a predicate, the
+               owner's tag in 16 bits, a word of the record (PTX__W_*); also parameter blocks, wide numbers
+     INTEGER   the number, sign extended; INTEGER_9 times 2^9
+     FLOAT     the upper bits of a double, the last of them set where one below it is
+   A DOUBLE has 62 bits for a sign, 9 bits of exponent and the mantissa. A PLACE, from ptx_off, has 61: see
+   ptx__open. NOTHING says in its low bits why. */
+enum {
+    PTX__H_NOTHING,
+    PTX__H_REGISTER,
+    PTX__H_INTEGER,
+    PTX__H_INTEGER_9,
+    PTX__H_DOUBLE, /* and the next */
+    PTX__H_FLOAT = 6,
+    PTX__H_PLACE
+};
+#define PTX__HANDLE(what, type, low)                                                                         \
+    (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
+#define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
+PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value);
+PTXGEN_API uint64_t ptx__double_handle(uint64_t bits);
+#define PTX__UNSIGNED(type, value)                                                                           \
+    ptx_val v;                                                                                               \
+    v.handle = (value + (UINT64_C(1) << 54)) >> 55 ? ptx__integer_handle(type, value)                        \
+                                                   : PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);  \
+    return v;
+#define PTX__SIGNED(type, value)                                                                             \
+    const uint64_t bits = PTX__CAST(uint64_t, value);                                                        \
+    PTX__UNSIGNED(type, bits)
+#define PTX__FLOATING(type, value)                                                                           \
+    uint64_t bits;                                                                                           \
+    ptx_val v;                                                                                               \
+    memcpy(&bits, &value, sizeof bits);                                                                      \
+    v.handle = type == PTX_F64 && bits << 55                                                                 \
+                   ? ptx__double_handle(bits)                                                                \
+                   : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));                         \
+    return v;
+#define PTX__CONSTANT(name, argument, body, type)                                                            \
+    static inline ptx_val name(argument value) { body(type, value) }
+
+/* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
+   used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
+   infinite is an error. Of 64 bits there fit integers of -2^54 to 2^54 - 1, those times 2^9, and floats whose
+   exponent is within -255 to 256 or whose last 9 bits are 0. */
+PTX__CONSTANT(ptx_imm, int64_t, PTX__SIGNED, PTX_NONE)
+PTX__CONSTANT(ptx_u16, uint64_t, PTX__UNSIGNED, PTX_U16)
+PTX__CONSTANT(ptx_s16, int64_t, PTX__SIGNED, PTX_S16)
+PTX__CONSTANT(ptx_u32, uint64_t, PTX__UNSIGNED, PTX_U32)
+PTX__CONSTANT(ptx_s32, int64_t, PTX__SIGNED, PTX_S32)
+PTX__CONSTANT(ptx_u64, uint64_t, PTX__UNSIGNED, PTX_U64)
+PTX__CONSTANT(ptx_s64, int64_t, PTX__SIGNED, PTX_S64)
+PTX__CONSTANT(ptx_b32, uint64_t, PTX__UNSIGNED, PTX_B32)
+PTX__CONSTANT(ptx_f16, double, PTX__FLOATING, PTX_F16)
+PTX__CONSTANT(ptx_bf16, double, PTX__FLOATING, PTX_BF16)
+PTX__CONSTANT(ptx_f32, double, PTX__FLOATING, PTX_F32)
+PTX__CONSTANT(ptx_f64, double, PTX__FLOATING, PTX_F64)
+/* Any number of 64 bits, kept by the kernel: PTX_U64, PTX_S64, or PTX_F64 and the bits of a double. */
+#define ptx_wide(k, type, bits) ptx_wide_((k), PTX__AT, (type), (bits))
+PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits);
 /* The same bits as a type of the same width. */
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type);
 /* The same number as an address in that space: 64 bits for all but shared, which has 32. */
@@ -2289,9 +2335,11 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
 /* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
    an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
-   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. */
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
+/* The space of an address; PTX_GENERIC of other values. */
+PTXGEN_API ptx_space ptx_space_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
 PTXGEN_API const char *ptx_type_name(ptx_type type);
 
@@ -2817,7 +2865,15 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-/* Kinds of ptx_val. */
+/* An operand as its handle says: see ptx__open. */
+typedef struct ptx__operand {
+    uint64_t bits;  /* register word, or the immediate */
+    uint32_t owner; /* the kernel's tag; 0 for an immediate */
+    uint8_t kind;   /* PTX__REG ... */
+    uint8_t type;   /* ptx_type */
+    uint8_t space;  /* ptx_space, where the value is an address */
+    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment + 1 */
+} ptx__operand;
 enum {
     PTX__NOTHING,
     PTX__REG,
@@ -2826,10 +2882,18 @@ enum {
     PTX__IMM_FLOAT,
     PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
     PTX__PLACE_SYM, /* parameter block + offset */
-    PTX__FAR        /* the same with an offset that does not fit */
+    PTX__FAR        /* the same with an offset that does not fit; a number that does not */
 };
-#define PTX__INVERTED 0x80u   /* ptx_val.flags: the opposite of that predicate */
-#define PTX__ALIGN_MASK 0x0fu /* ptx_val.flags: log2 of the alignment that an address is known to have */
+#define PTX__INVERTED 0x80u   /* flags: the opposite of that predicate */
+#define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
+
+/* A memory operand, opened. */
+typedef struct ptx__access {
+    ptx__operand base;
+    int64_t offset;
+    ptx_mods mods;
+    uint32_t policy; /* its index + 1, 0: none, or one of PTX__POLICY_* */
+} ptx__access;
 
 /* An operand in the record: words of 32 bits, a tag in the top five. An immediate is followed by its two
    halves, a memory operand by its base and its offset. */
@@ -3284,6 +3348,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     size_t full; /* words in use, up to which there is room for one more instruction by a memo */
 };
@@ -3464,7 +3529,7 @@ static const ptx__held ptx__kernel_holds[] = {
     PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
     PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
     PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, marked)};
+    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
 static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
     PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
@@ -3632,8 +3697,8 @@ PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
 
 /* -- operands -- */
 
-static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
-    ptx_val v;
+static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits) {
+    ptx__operand v;
     v.bits = bits;
     v.owner = 0;
     v.kind = (uint8_t)kind;
@@ -3641,61 +3706,172 @@ static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
     v.space = v.flags = 0;
     return v;
 }
-static ptx_val ptx__float(unsigned type, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return ptx__val(PTX__IMM_FLOAT, type, bits);
+
+/* Why a handle is no value: the low bits of PTX__H_NOTHING. The use of such a value says it. */
+enum {
+    PTX__WHY_AS = 1,
+    PTX__WHY_PTR,
+    PTX__WHY_INV,
+    PTX__WHY_AS_WHAT,
+    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_WIDE
+};
+static ptx_val ptx__none_for(uint64_t why) {
+    ptx_val v;
+    v.handle = why;
+    return v;
 }
-static ptx_val ptx__none(void) { return ptx__val(PTX__NOTHING, PTX_NONE, 0); }
+static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
+static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-PTXGEN_API ptx_val ptx_imm(int64_t value) { return ptx__val(PTX__IMM, PTX_NONE, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u16(uint64_t value) { return ptx__val(PTX__IMM, PTX_U16, value); }
-PTXGEN_API ptx_val ptx_s16(int64_t value) { return ptx__val(PTX__IMM, PTX_S16, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u32(uint64_t value) { return ptx__val(PTX__IMM, PTX_U32, value); }
-PTXGEN_API ptx_val ptx_s32(int64_t value) { return ptx__val(PTX__IMM, PTX_S32, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u64(uint64_t value) { return ptx__val(PTX__IMM, PTX_U64, value); }
-PTXGEN_API ptx_val ptx_s64(int64_t value) { return ptx__val(PTX__IMM, PTX_S64, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_b32(uint64_t value) { return ptx__val(PTX__IMM, PTX_B32, value); }
-PTXGEN_API ptx_val ptx_f16(double value) { return ptx__float(PTX_F16, value); }
-PTXGEN_API ptx_val ptx_bf16(double value) { return ptx__float(PTX_BF16, value); }
-PTXGEN_API ptx_val ptx_f32(double value) { return ptx__float(PTX_F32, value); }
-PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
-PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
+/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the owner's low 8
+   bits, the register's index and the offset. */
+#define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
+#define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
+#define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
+#define PTX__H_ALIGN 48
+#define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
+#define PTX__P_TYPE 58
+#define PTX__P_SPACE 55
+#define PTX__P_ALIGN 51
+#define PTX__P_OWNER 43
+#define PTX__P_INDEX 24
+#define PTX__P_INDEX_MAX 0x7ffffu
+#define PTX__P_OFFSET_MAX 0x7fffff
+static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
+                                            PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
+enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
+static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
-/* No value, and why: what ptx_as and its like were given shows where the result is used. */
-enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV, PTX__WHY_AS_WHAT };
-static ptx_val ptx__none_for(unsigned why) {
-    ptx_val v = ptx__none();
-    v.bits = why;
+PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
+        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
+    return value << 55 ? (uint64_t)PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+}
+PTXGEN_API uint64_t ptx__double_handle(uint64_t bits) {
+    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
+    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
+    if ((bits & INT64_MAX) >> 52 == 0x7ff && bits << 12) return ptx__double_handle((uint64_t)0x7ff8 << 48);
+    if (exponent > 511) return PTX__WHY_WIDE;
+    return (uint64_t)PTX__H_DOUBLE << 61 | bits >> 63 << 61 | exponent << 52 | (bits & 0xfffffffffffff);
+}
+
+/* What a handle says. k: the kernel that it is used in, for wide numbers. */
+static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
+    const uint64_t h = v.handle;
+    const uint32_t word = (uint32_t)h;
+    const unsigned align = (unsigned)(h >> PTX__H_ALIGN) & 15u, code = (unsigned)(h >> PTX__P_TYPE) & 7u;
+    const unsigned index = (unsigned)(h >> PTX__P_INDEX) & PTX__P_INDEX_MAX;
+    ptx__operand o = ptx__operand_of(PTX__REG, PTX__H_TYPE(h), word);
+    switch (PTX__H_WHAT(h)) {
+    case PTX__H_NOTHING:
+        return ptx__operand_of((h & 255) < PTX__WHY_FAR ? PTX__NOTHING : PTX__FAR, PTX_NONE, h);
+    case PTX__H_REGISTER:
+        o.owner = (uint32_t)(h >> 32) & 0xffffu;
+        if (!PTX__TAG(word) && o.owner == k->owner && word < k->wide.count)
+            return ptx__operand_of(o.type == PTX_F64 ? PTX__IMM_FLOAT : PTX__IMM, o.type, k->wide.at[word]);
+        o.space = (uint8_t)(h >> PTX__H_SPACE & 7u);
+        o.flags = (uint8_t)(align == 15 ? PTX__INVERTED : align);
+        if (PTX__TAG(word) != PTX__W_PARAM) return o;
+        o.kind = PTX__SYM;
+        o.bits = PTX__INDEX(word);
+        return o;
+    case PTX__H_INTEGER: return ptx__operand_of(PTX__IMM, o.type, (uint64_t)((int64_t)(h << 9) >> 9));
+    case PTX__H_INTEGER_9: return ptx__operand_of(PTX__IMM, o.type, h << 9);
+    case PTX__H_FLOAT: return ptx__operand_of(PTX__IMM_FLOAT, o.type, h << 9);
+    case PTX__H_PLACE:
+        if (code > PTX__P_BLOCK) return ptx__operand_of(PTX__NOTHING, PTX_NONE, 0);
+        o.kind = code == PTX__P_BLOCK ? PTX__PLACE_SYM : PTX__PLACE;
+        o.type = ptx__place_types[code];
+        o.space = (uint8_t)(h >> PTX__P_SPACE & 7u);
+        o.flags = (uint8_t)(h >> PTX__P_ALIGN & 15u);
+        o.owner = k->owner ^ (((uint32_t)(h >> PTX__P_OWNER) ^ k->owner) & 255u);
+        o.bits = code == PTX__P_BLOCK ? index : PTX__WORD(code < 3 ? PTX__W_32 : PTX__W_64, index);
+        o.bits |= (uint64_t)(uint32_t)ptx__place_offset(h) << 32;
+        return o;
+    default: /* PTX__H_DOUBLE */
+        o.bits =
+            (h & UINT64_C(1) << 61) << 2 | ((h >> 52 & 511) + (1023 - 255)) << 52 | (h & 0xfffffffffffff);
+        return ptx__operand_of(PTX__IMM_FLOAT, PTX_F64, o.bits);
+    }
+}
+
+/* The handle of a register or parameter block. */
+static ptx_val ptx__close(const ptx__operand *o) {
+    ptx_val v;
+    v.handle =
+        PTX__HANDLE(PTX__H_REGISTER, o->type,
+                    (uint64_t)o->space << PTX__H_SPACE
+                        | (o->flags & PTX__INVERTED ? PTX__H_INVERTED : (uint64_t)o->flags << PTX__H_ALIGN)
+                        | (uint64_t)o->owner << 32
+                        | (o->kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, o->bits) : (uint32_t)o->bits));
+    return v;
+}
+
+PTXGEN_API ptx_type ptx_type_of(ptx_val v) {
+    switch (PTX__H_WHAT(v.handle)) {
+    case PTX__H_NOTHING: return PTX_NONE;
+    case PTX__H_PLACE: return (ptx_type)ptx__place_types[v.handle >> PTX__P_TYPE & 7u];
+    case PTX__H_DOUBLE:
+    case PTX__H_DOUBLE + 1: return PTX_F64;
+    default: return (ptx_type)PTX__H_TYPE(v.handle);
+    }
+}
+PTXGEN_API ptx_space ptx_space_of(ptx_val v) {
+    const unsigned what = PTX__H_WHAT(v.handle);
+    if (what == PTX__H_PLACE) return (ptx_space)(v.handle >> PTX__P_SPACE & 7u);
+    return what == PTX__H_REGISTER ? (ptx_space)(v.handle >> PTX__H_SPACE & 7u) : PTX_GENERIC;
+}
+static int ptx__is_register(ptx_val v) {
+    const unsigned tag = PTX__TAG((uint32_t)v.handle);
+    return PTX__H_WHAT(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
+}
+/* An address of a register, plus an offset. */
+static int ptx__is_place(ptx_val v) {
+    return PTX__H_WHAT(v.handle) == PTX__H_PLACE && (v.handle >> PTX__P_TYPE & 7u) < PTX__P_BLOCK;
+}
+static ptx_val ptx__with_type(ptx_val v, unsigned type) {
+    v.handle = (v.handle & ~((uint64_t)63 << 55)) | (uint64_t)type << 55;
+    return v;
+}
+static ptx_val ptx__with_space(ptx_val v, unsigned space) {
+    const int at = PTX__H_WHAT(v.handle) == PTX__H_PLACE ? PTX__P_SPACE : PTX__H_SPACE;
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    v.handle = (v.handle & ~((uint64_t)7 << at)) | (uint64_t)space << at;
     return v;
 }
 
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
-    if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
-        || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
-        return v.kind == PTX__NOTHING ? v
-                                      : ptx__none_for(v.kind == PTX__REG || v.kind == PTX__PLACE
-                                                          ? PTX__WHY_AS
-                                                          : PTX__WHY_AS_WHAT);
-    v.type = (uint8_t)type;
+    const unsigned have = (unsigned)ptx_type_of(v);
+    uint64_t code;
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    if (!ptx__is_register(v) && !ptx__is_place(v)) return ptx__none_for(PTX__WHY_AS_WHAT);
+    if ((unsigned)type >= PTX__TYPE_COUNT || ptx__fact(have)->bits != ptx__fact(type)->bits)
+        return ptx__none_for(PTX__WHY_AS);
+    if (ptx__is_register(v)) return ptx__with_type(v, type);
+    for (code = 0; code < PTX__P_BLOCK && ptx__place_types[code] != (unsigned)type; code++) {
+    }
+    if (code == PTX__P_BLOCK) return ptx__none_for(PTX__WHY_AS);
+    v.handle = (v.handle & ~((uint64_t)7 << PTX__P_TYPE)) | code << PTX__P_TYPE;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if ((v.kind != PTX__REG && v.kind != PTX__PLACE)
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    if ((!ptx__is_register(v) && !ptx__is_place(v))
         || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
-        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_PTR);
-    v.space = (uint8_t)space;
-    return v;
+        return ptx__none_for(PTX__WHY_PTR);
+    return ptx__with_space(v, space);
 }
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
-    if (predicate.type != PTX_PRED)
-        return predicate.kind == PTX__NOTHING ? predicate : ptx__none_for(PTX__WHY_INV);
-    predicate.flags ^= PTX__INVERTED;
+    if (ptx_type_of(predicate) == PTX_PRED)
+        predicate.handle ^= PTX__H_INVERTED;
+    else if (PTX__H_WHAT(predicate.handle) != PTX__H_NOTHING)
+        return ptx__none_for(PTX__WHY_INV);
     return predicate;
 }
 /* An address without its offset; of other values, themselves. */
-static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
+static ptx__operand ptx__unplaced(ptx__operand v, int64_t *offset) {
     *offset = 0;
     if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
     *offset = (int32_t)(uint32_t)(v.bits >> 32);
@@ -3703,37 +3879,128 @@ static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
     v.bits &= 0xffffffffu;
     return v;
 }
-PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
-    ptx_mem mem;
-    mem.base = ptx__unplaced(address, &mem.offset);
-    if (byte_offset > INT64_MAX / 2 || byte_offset < -(INT64_MAX / 2)) mem.offset = byte_offset; /* refused */
-    else
-        mem.offset += byte_offset;
-    mem.mods = 0;
-    mem.policy = ptx__none();
-    return mem;
-}
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
-    int64_t before;
-    address = ptx__unplaced(address, &before);
-    if (byte_offset <= INT32_MAX && byte_offset >= INT32_MIN) byte_offset += before;
-    if (address.kind != PTX__REG && address.kind != PTX__SYM) return ptx__none();
-    address.kind = address.kind == PTX__REG ? PTX__PLACE : PTX__PLACE_SYM;
-    if (byte_offset < -2147483647 - 1 || byte_offset > 2147483647) address.kind = PTX__FAR;
-    address.bits = (address.bits & 0xffffffffu) | (uint64_t)(uint32_t)(int32_t)byte_offset << 32;
+    const uint64_t h = address.handle;
+    uint64_t code = 0;
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN) return ptx__far(byte_offset);
+    if (PTX__H_WHAT(h) == PTX__H_PLACE) {
+        byte_offset += ptx__place_offset(h);
+        address.handle &= ~(uint64_t)0xffffff;
+    } else if (PTX__H_WHAT(h) == PTX__H_REGISTER && PTX__TAG((uint32_t)h)) {
+        if (PTX__TAG((uint32_t)h) == PTX__W_PARAM)
+            code = PTX__P_BLOCK;
+        else
+            while (code < PTX__P_BLOCK && ptx__place_types[code] != PTX__H_TYPE(h)) code++;
+        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__P_BLOCK) return ptx__none();
+        if (PTX__INDEX((uint32_t)h) > PTX__P_INDEX_MAX) return ptx__far(byte_offset);
+        address.handle = (uint64_t)PTX__H_PLACE << 61 | code << PTX__P_TYPE
+                         | (h >> PTX__H_SPACE & 7u) << PTX__P_SPACE
+                         | (h >> PTX__H_ALIGN & 15u) << PTX__P_ALIGN | (h >> 32 & 255u) << PTX__P_OWNER
+                         | (h & PTX__P_INDEX_MAX) << PTX__P_INDEX;
+    } else
+        return ptx__none();
+    if (byte_offset > PTX__P_OFFSET_MAX || byte_offset < -PTX__P_OFFSET_MAX - 1) return ptx__far(byte_offset);
+    address.handle |= (uint64_t)byte_offset & 0xffffff;
     return address;
 }
-PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
-    mem.policy = policy;
-    mem.mods |= PTX_L2_CACHE_HINT;
+
+/* ptx_mem.access: the offset in 32 bits, modifiers in 20, and above them the policy, a register's index + 1
+   or one of PTX__POLICY_*. Of each group of modifiers a number says which is set. Where more is set than that
+   can say, as two of one group, the bits above the offset are a list of at most four modifiers. */
+static const struct {
+    uint8_t first, count, at; /* bits of ptx_mods; where the number is */
+} ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
+                          {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
+enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MODS = 32, PTX__A_POLICY = 52 };
+#define PTX__A_LIST ((uint64_t)1 << 63)
+
+static ptx_mods ptx__access_mods(uint64_t access) {
+    ptx_mods mods = 0;
+    unsigned i, n;
+    if (access & PTX__A_LIST) {
+        for (i = PTX__A_MODS; i < PTX__A_MODS + 24; i += 6)
+            if ((n = (unsigned)(access >> i) & 63u) != 0) mods |= (ptx_mods)1 << (n - 1);
+        return mods | (access >> 56 & 3) << 62;
+    }
+    for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++) {
+        n = (unsigned)(access >> (PTX__A_MODS + ptx__access_groups[i].at))
+            & (ptx__access_groups[i].count > 3   ? 7u
+               : ptx__access_groups[i].count > 1 ? 3u
+                                                 : 1u);
+        if (n) mods |= PTX__M(ptx__access_groups[i].first + n - 1);
+    }
+    return access >> PTX__A_POLICY ? mods | PTX_L2_CACHE_HINT : mods;
+}
+static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
+    uint64_t policy = access >> PTX__A_POLICY & 2047, packed = 0;
+    ptx_mods left = mods & ~PTX__M(51), bit;
+    unsigned i, n = 0;
+    for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++)
+        for (n = 0; n < ptx__access_groups[i].count; n++) {
+            bit = (ptx_mods)1 << (ptx__access_groups[i].first + n);
+            if (!(left & bit)) continue;
+            packed |= (uint64_t)(n + 1) << ptx__access_groups[i].at;
+            left &= ~bit;
+            break;
+        }
+    if (access & PTX__A_LIST || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) policy = 0;
+    access &= UINT32_MAX;
+    if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
+        return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
+    access |= PTX__A_LIST | mods >> 62 << 56;
+    for (i = 0, n = 0; i < 62 && n < 4; i++)
+        if (mods >> i & 1) access |= (uint64_t)(i + 1) << (PTX__A_MODS + 6 * n++);
+    return access;
+}
+
+PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
+    ptx_mem mem;
+    int64_t offset = 0;
+    if (PTX__H_WHAT(address.handle) == PTX__H_PLACE) {
+        offset = ptx__place_offset(address.handle);
+        address.handle &= ~(uint64_t)0xffffff;
+    }
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN)
+        offset = byte_offset;
+    else
+        offset += byte_offset;
+    mem.base = offset > INT32_MAX || offset < INT32_MIN ? ptx__far(offset).handle : address.handle;
+    mem.access = (uint32_t)offset;
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
     /* space and vector are the address's and the call's: set here, they exclude each other, as the use says
        */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
-    mem.mods |= mods;
+    mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
+}
+PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
+    const uint64_t owner = PTX__H_WHAT(mem.base) == PTX__H_PLACE
+                               ? (mem.base >> PTX__P_OWNER ^ policy.handle >> 32) & 255
+                               : (mem.base ^ policy.handle) >> 32 & 65535;
+    const uint32_t word = (uint32_t)policy.handle;
+    uint64_t code = PTX__INDEX(word) + 1;
+    if (!ptx__is_register(policy))
+        code = PTX__POLICY_NONE;
+    else if (PTX__TAG(word) != PTX__W_64 || policy.handle >> PTX__H_SPACE & 7 || code >= PTX__POLICY_FOREIGN)
+        code = PTX__POLICY_TYPE;
+    else if (owner)
+        code = PTX__POLICY_FOREIGN;
+    mem.access = ptx__with_mods((mem.access & ~((uint64_t)2047 << PTX__A_POLICY)) | code << PTX__A_POLICY,
+                                ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
+    return mem;
+}
+static ptx__access ptx__open_memory(const ptx_kernel *k, ptx_mem mem) {
+    ptx__access a;
+    ptx_val base;
+    base.handle = mem.base;
+    a.base = ptx__open(k, base);
+    if (a.base.kind >= PTX__PLACE && a.base.kind != PTX__FAR) a.base = ptx__unplaced(a.base, &a.offset);
+    a.offset = (int32_t)(uint32_t)mem.access;
+    a.mods = ptx__access_mods(mem.access);
+    a.policy = mem.access & PTX__A_LIST ? 0u : (uint32_t)(mem.access >> PTX__A_POLICY);
+    return a;
 }
 
 /* The b type of that width: as which instructions that only move bits print their type. */
@@ -3762,14 +4029,18 @@ static unsigned ptx__wider(unsigned type) {
     }
 }
 
-static const char *ptx__describe(ptx_val v) {
+static const char *ptx__describe(ptx__operand v) {
     static const char *const why[] = {
-        "no value", "no value (of a ptx_as between types of different widths)",
-        "no value (of a ptx_ptr of no register, or to no space)", "no value (of a ptx_inv of no predicate)",
-        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)"};
-    if (v.kind == PTX__NOTHING) return why[v.bits <= PTX__WHY_AS_WHAT ? v.bits : 0];
+        "no value",
+        "no value (of a ptx_as between types of different widths)",
+        "no value (of a ptx_ptr of no register, or to no space)",
+        "no value (of a ptx_inv of no predicate)",
+        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)",
+        "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
+        "a number of more than 55 bits, which ptx_wide(k, PTX_U64, bits) makes"};
+    if (v.kind == PTX__NOTHING || v.kind == PTX__FAR)
+        return why[(v.bits & 255) <= PTX__WHY_WIDE ? v.bits & 255 : 0];
     if (v.kind == PTX__SYM) return "the address of a parameter block";
-    if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
@@ -3804,7 +4075,7 @@ static int ptx__is_number(unsigned type) {
 }
 
 /* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
-static ptx__list ptx__cure(ptx_val v, unsigned type) {
+static ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
@@ -4386,14 +4657,39 @@ static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
     return PTX__WORD(tag, index);
 }
-static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
-    ptx_val v = ptx__val(PTX__REG, type, ptx__new_word(k, site, ptx__tag_of(type)));
-    v.owner = k->owner;
+/* The handle of a register of this kernel. */
+static ptx_val ptx__handle(const ptx_kernel *k, uint32_t word, unsigned type) {
+    ptx_val v;
+    v.handle = PTX__HANDLE(PTX__H_REGISTER, type, (uint64_t)k->owner << 32 | word);
     return v;
+}
+static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
+    return ptx__handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
+}
+static ptx_val ptx__wide(ptx_kernel *k, unsigned type, uint64_t bits) {
+    int ok;
+    PTX__ROOM(k->m, k->wide, 1, ok);
+    if (!ok) return ptx__none();
+    k->wide.at[k->wide.count] = bits;
+    return ptx__handle(k, (uint32_t)k->wide.count++, type);
+}
+PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits) {
+    if (!ptx__ready(k)) return ptx__none();
+    if (type == PTX_U64 || type == PTX_S64 || type == PTX_F64) return ptx__wide(k, type, bits);
+    ptx__fail(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
+              ptx_type_name(type));
+    return ptx__none();
+}
+/* An operand that was changed, as a handle again. */
+static ptx_val ptx__closed(ptx_kernel *k, const ptx__operand *o) {
+    ptx_val v;
+    if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__close(o);
+    v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
+    return o->kind == PTX__IMM && v.handle == PTX__WHY_WIDE ? ptx__wide(k, o->type, o->bits) : v;
 }
 
 /* A handle that belongs here, of a register that exists. */
-static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
+static int ptx__is_mine(const ptx_kernel *k, const ptx__operand *v) {
     uint32_t word = (uint32_t)v->bits;
     if (v->owner != k->owner || v->type >= PTX__TYPE_COUNT || v->space > PTX_SHARED_CLUSTER) return 0;
     return v->kind == PTX__REG   ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
@@ -4401,10 +4697,13 @@ static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
                                  : 0;
 }
 /* The same; if not, the error says why. */
-static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
+static int ptx__mine(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
         int number = v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT;
+        if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
+            ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
+                      (long long)((int64_t)(v.bits << 3) >> 11));
         ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
                   "%s is %s%s where a register is needed%s", what,
                   number && v.type ? "an immediate of type " : "", ptx__describe(v),
@@ -4506,7 +4805,7 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
 #define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
 /* An immediate as an operand of that type. */
-static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                          unsigned type) {
     char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
@@ -4550,7 +4849,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* An immediate against the limits of its slot, if it has any. */
-static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                        char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
@@ -4597,7 +4896,7 @@ static int ptx__register_only(const char *name, unsigned index) {
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
-static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                            unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
@@ -4631,7 +4930,7 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
 }
 
 /* The same; most operands are registers of just that type, and need no more than this. */
-static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                             unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
     if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
@@ -4643,11 +4942,11 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
 }
 
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
-static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
+static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
     int lost = 0;
@@ -4655,13 +4954,14 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
         ptx_val src[2];
         int64_t offset;
-        src[0] = ptx__unplaced(v, &offset);
+        v = ptx__unplaced(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
-        src[1] = ptx__val(PTX__IMM, v.type, (uint64_t)offset);
+        src[0] = ptx__close(&v);
+        src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
         d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
         k->guard = guard;
-        return d;
+        return ptx__open(k, d);
     }
     if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
         double value;
@@ -4685,7 +4985,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     if (!form || !ptx__begin(k, 4)) return v;
     d = ptx__new_register(k, site, v.type);
     at = k->words.count;
-    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, (uint32_t)d.handle);
     if (v.kind == PTX__REG)
         ptx__word(k, (uint32_t)v.bits);
     else {
@@ -4696,11 +4996,19 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     k->guard = 0;
     ptx__commit_plain(k, site, form - 1, at, 1);
     k->guard = guard;
-    return d;
+    return ptx__open(k, d);
+}
+/* An address plus an offset as a register of its own; other values as they are. */
+static ptx__operand ptx__settle_place(ptx_kernel *k, const char *site, ptx_val *v) {
+    ptx__operand o = ptx__open(k, *v);
+    if (o.kind != PTX__PLACE) return o;
+    o = ptx__settle(k, site, o, 't');
+    if (ptx__ready(k)) *v = ptx__close(&o);
+    return o;
 }
 
 /* The type that a plain slot wants. */
-static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_val v) {
+static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx__operand v) {
     switch (slot) {
     case 't': return type;
     case 'w': return ptx__wider(type);
@@ -4711,7 +5019,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
 }
 
 /* An address stays one through the arithmetic that addresses are made by. */
-static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
+static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
     case PTX_ALLOCA: return PTX_LOCAL;
@@ -4733,24 +5041,26 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   hangs on the kinds of its operands (ptx_val without bits and owner), and for immediates on an upper limit;
-   so the first of a kind leaves a memo, and the next only has its handles checked. */
+   depends on the kinds of its operands (a handle without owner, register and number), and for numbers on an
+   upper limit; so the first of a kind leaves a memo, and the next only has its handles checked. */
 
-static uint32_t ptx__kind_of(const ptx_val *v) {
-    uint32_t kind;
-    memcpy(&kind, (const char *)v + offsetof(ptx_val, kind), sizeof kind);
-    return kind;
+/* The kind of an operand: those bits of a handle's upper half, by its top three. */
+static uint32_t ptx__kind_of(ptx_val v) {
+    static const uint32_t mask[8] = {0xffffffffu, 0xffff0000u, 0xff800000u, 0xff800000u,
+                                     0xc0000000u, 0xc0000000u, 0xff800000u, 0xfff80000u};
+    return (uint32_t)(v.handle >> 32) & mask[v.handle >> 61];
 }
 static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *const src[4], unsigned n) {
+PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
     uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
     if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
     if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
     if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
     if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
+    hash ^= hash >> 15;
     return hash * 2246822519u >> 23;
 }
 
@@ -4764,13 +5074,9 @@ static uint32_t ptx__sure_limit(unsigned want) {
 
 /* The same for a slot with a limit of its own; 0: not known. Any width has more than 15 bits. */
 static uint32_t ptx__slot_most(char letter) {
-    size_t i;
-    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++) {
-        const ptx__slot_limit *l = &ptx__slot_limits[i];
-        if (l->letter != letter) continue;
-        return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
-    }
-    return 0;
+    const ptx__slot_limit *l = ptx__limit_of(letter);
+    if (!l || l->step != 1 || l->low > 0) return 0;
+    return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
@@ -4781,52 +5087,51 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
-    unsigned i, form_type = form->type, form_src = form->src;
-    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
     ptx__memo memo;
-    uint32_t place;
+    uint32_t i, place;
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
-        || ins->results != (into || result.kind == PTX__REG))
+        || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
     memo.what = ptx__what(op, type, src_type, n, into);
-    for (i = 0; i < n; i++) each[i] = &src[i];
-    place = ptx__memo_place(memo.what, mods, each, n);
+    place = ptx__memo_place(memo.what, mods, src, n);
     for (i = 0; i < n; i++, w++) {
-        memo.kind[i] = ptx__kind_of(&src[i]);
+        const ptx__operand v = ptx__open(k, src[i]);
+        memo.kind[i] = ptx__kind_of(src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
-            if (!strchr("skg", slot[i]) || end - w < 3 || src[i].bits != (w[1] | (uint64_t)w[2] << 32)
-                || (src[i].kind != PTX__REG && src[i].kind != PTX__PLACE))
+            if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
+                || v.bits != (w[1] | (uint64_t)w[2] << 32))
                 return;
             memo.tag[i] = PTX__W_MEM;
             w += 2;
             continue;
         }
-        if (src[i].kind == PTX__REG) {
-            if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
+        if (v.kind == PTX__REG) {
+            if (*w != (uint32_t)v.bits || v.flags & PTX__INVERTED) return;
             continue;
         }
         memo.tag[i] = (uint8_t)PTX__TAG(*w);
         if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
-        if (src[i].kind == PTX__IMM) {
+        if (v.kind == PTX__IMM) {
             uint32_t own = UINT32_MAX;
-            unsigned want = ptx__slot_type(slot[i], form_type, form_src, src[i]);
-            memo.most[i] = ptx__sure_limit(want);
-            if (src[i].type) own = ptx__sure_limit(src[i].type);
+            if (PTX__H_WHAT(src[i].handle) != PTX__H_INTEGER) return;
+            memo.most[i] = ptx__sure_limit(ptx__slot_type(slot[i], form->type, form->src, v));
+            if (v.type) own = ptx__sure_limit(v.type);
             if (own < memo.most[i]) memo.most[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
-            if ((!k->m->plain[op] && !strchr("tLN", slot[i])) || (op == PTX_AND && src[0].space))
+            if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
+                || (op == PTX_AND && ptx__open(k, src[0]).space))
                 own = 0; /* on the number hangs what the target must be, or whether that is an address */
             if (own < memo.most[i]) memo.most[i] = own;
-            if (src[i].bits > memo.most[i] || !own) {
-                if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
+            if (v.bits > memo.most[i] || !own) {
+                if (v.bits >> 32 || w[1] != (uint32_t)v.bits) return;
                 memo.tag[i] |= PTX__EXACT;
                 memo.most[i] = w[1];
             } else if ((op == PTX_DIV || op == PTX_REM) && i == 1)
                 memo.tag[i] |= PTX__NOT_ZERO;
-        } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
+        } else if (v.kind != PTX__IMM_FLOAT || v.type != PTX_F32)
             return;
         w += 2;
     }
@@ -4834,77 +5139,64 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.mods = mods;
     memo.form = ins->form;
     memo.version = (uint8_t)form->version;
-    memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
-    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
+    memo.result = into || !ins->results ? 0 : ptx__kind_of(result);
+    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.handle) : 0);
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
-    if (n == 2 && !memo.tag[0] && (memo.tag[1] == PTX__W_UNSIGNED || memo.tag[1] == PTX__W_SIGNED))
-        memo.mixed = PTX__AND_NUMBER;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
-
 /* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
-PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
-                                      const ptx_val *v) {
-    const uint32_t word = (uint32_t)v->bits;
-    return (memo->kind[i] ^ ptx__kind_of(v)) | (v->owner ^ k->owner)
+PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v) {
+    const uint32_t word = (uint32_t)v.handle;
+    return ((uint32_t)(v.handle >> 32) ^ (memo->kind[i] | k->owner))
            | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
 }
 
 /* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
    as the memo has them, and what was written behind the words in use does not matter. */
-static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *const src[4],
-                              unsigned n, uint32_t *w) {
+static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src, unsigned n,
+                              uint32_t *w) {
     uint32_t wrong = 0;
     unsigned i;
     for (i = 0; i < n; i++) {
-        const ptx_val *v = src[i];
-        uint32_t word = (uint32_t)v->bits, tag = memo->tag[i];
+        const uint32_t tag = memo->tag[i];
+        const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_by_memo(k, memo, i, v);
-            *w++ = word;
+            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            *w++ = (uint32_t)src[i].handle;
             continue;
         }
-        wrong |= memo->kind[i] ^ ptx__kind_of(v);
+        wrong |= memo->kind[i] ^ ptx__kind_of(src[i]);
         w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = word;
+        w[1] = (uint32_t)number;
         w[2] = 0;
-        if (tag == PTX__W_MEM) { /* of an address the offset stands above */
-            wrong |= ptx__not_by_memo(k, memo, i, v);
-            w[2] = (uint32_t)(v->bits >> 32);
+        if (tag == PTX__W_MEM) {
+            const ptx__operand v = ptx__open(k, src[i]);
+            wrong |= (v.owner ^ k->owner)
+                     | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
+            w[1] = (uint32_t)v.bits;
+            w[2] = (uint32_t)(v.bits >> 32);
         } else if (tag == PTX__W_F32)
-            wrong |= ptx__f32_word(v->bits, &w[1]) != 1;
+            wrong |= ptx__f32_word(src[i].handle << 9, &w[1]) != 1;
         else
-            wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
-                                      : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
+            wrong |= tag & PTX__EXACT ? number != memo->most[i]
+                                      : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
         w += 3;
     }
     return wrong ? NULL : w;
 }
 
-/* What no memo is like. */
-static ptx_val ptx__record_first(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                 unsigned src_type, const ptx_val *const each[4], unsigned n,
-                                 const ptx_val *into) {
-    ptx_val src[PTX__MEMO_MAX];
-    unsigned i;
-    if (ptx__ready(k) && ptx__stale(k, k, site)) return ptx__none();
-    for (i = 0; i < n; i++) src[i] = *each[i];
-    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-}
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
 
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known; they are read where they lie, for
-   to copy what a caller has just written in halves takes a processor longer than all the rest. */
+   instead of to a new value. Expanded where the number of sources is known. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, const ptx_val *const src[4], unsigned n,
-                                  const ptx_val *into) {
+                                  unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
     uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
     uint32_t *w, *first, place;
     const ptx__memo *memo;
@@ -4919,20 +5211,12 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
         goto first;
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (!memo->mixed) {
+    if (!memo->mixed)
         for (i = 0; i < n; i++) {
             wrong |= ptx__not_by_memo(k, memo, i, src[i]);
-            *w++ = (uint32_t)src[i]->bits;
+            *w++ = (uint32_t)src[i].handle;
         }
-    } else if (n == 2 && memo->mixed == PTX__AND_NUMBER) {
-        wrong = ptx__not_by_memo(k, memo, 0, src[0]) | (memo->kind[1] ^ ptx__kind_of(src[1]))
-                | (src[1]->bits > memo->most[1]);
-        w[0] = (uint32_t)src[0]->bits;
-        w[1] = PTX__WORD(memo->tag[1], 0);
-        w[2] = (uint32_t)src[1]->bits;
-        w[3] = 0;
-        w += 4;
-    } else {
+    else {
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
@@ -4952,43 +5236,29 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
     if (into) {
-        *first = (uint32_t)into->bits;
+        *first = (uint32_t)into->handle;
         return *into;
     }
-    d.bits = 0;
-    d.owner = 0;
-    if (memo->result) {
-        d.bits = *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-        d.owner = k->owner;
-    }
-    memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
+    if (!memo->result) return ptx__none();
+    *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
+    d.handle = (uint64_t)(memo->result | k->owner) << 32 | *first;
     return d;
 first:
-    return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
-}
-static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                unsigned src_type, const ptx_val *const src[4], unsigned n,
-                                const ptx_val *into) {
-    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
 }
 static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *a, const ptx_val *into) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = a;
-    return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into);
+                               unsigned src_type, ptx_val a, const ptx_val *into) {
+    return ptx__record_n(k, site, op, mods, type, src_type, &a, 1, into);
 }
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    unsigned i;
-    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, src, into); /* most have one */
+                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
+    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, *src, into); /* most have one */
     if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    for (i = 0; i < n; i++) each[i] = src + i;
-    return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
+    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
 }
 
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
-static int ptx__mixes(unsigned op, const ptx_val *src) {
+static int ptx__mixes(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
     return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
@@ -4999,7 +5269,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     const size_t before = k ? k->ins.count : 0;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (!ptx__ready(k)) return d;
+    if (!ptx__ready(k) || ptx__stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5018,13 +5288,14 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
 
 /* -- instructions with groups, memory operands, several results, or limits -- */
 
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
                             uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
 /* The types that an instruction takes from its operands: a register decides before an immediate does, and
    numbers before bits. */
-static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigned *type, unsigned *src_type) {
+static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
+                       unsigned *src_type) {
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE, by_register[2] = {0, 0};
     for (; *slot && i < n; slot++) {
@@ -5045,13 +5316,14 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     }
 }
 
-static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
                            char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
-    const ptx_mem mem = ptx_at(v, 0);
+    ptx__access mem;
+    mem.base = ptx__unplaced(v, &mem.offset);
     if (!ptx__is_mine(k, &mem.base)) {
         char what[40];
         snprintf(what, sizeof what, "operand %u of %.20s", index, name);
@@ -5082,8 +5354,8 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
 }
 
 /* An integer with limits. */
-static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                             const ptx__slot_limit *limit, unsigned type) {
+static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index,
+                             ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
         if (!ptx__within(k, site, name, index, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
@@ -5134,8 +5406,8 @@ static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned 
     return NULL;
 }
 
-static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
-                          char letter, unsigned type, unsigned src_type) {
+static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index,
+                          ptx__operand v, char letter, unsigned type, unsigned src_type) {
     const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
@@ -5244,7 +5516,7 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
         if (tag == PTX__W_VECTOR) continue;
         if (tag == 0 || tag >= PTX__CLASSES) return;
         if (i < ins->results) result++;
-        else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
+        else if (source == n || !ptx__is_register(src[source]) || words[i] != (uint32_t)src[source++].handle)
             return;
     }
     for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
@@ -5259,8 +5531,8 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
     p[PTX__P_LEAD] = ins->results;
     p[PTX__P_WORDS] = ins->count;
     p += PTX__P_KINDS;
-    for (i = 0; i < n; i++) *p++ = ptx__kind_of(&src[i]);
-    for (i = 0; i < results; i++) *p++ = ptx__kind_of(&out[i]);
+    for (i = 0; i < n; i++) *p++ = ptx__kind_of(src[i]);
+    for (i = 0; i < results; i++) *p++ = ptx__kind_of(out[i]);
     for (i = 0; i < ins->count; i++) *p++ = words[i];
     m->patterns.count += PTX__P_KINDS + n + results + ins->count;
 }
@@ -5275,11 +5547,11 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
-        for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
+        for (i = 0; i < n && !wrong; i++)
+            wrong = (p[PTX__P_KINDS + i] | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++)
-        wrong |= (src[i].owner ^ k->owner)
-                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+        wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
@@ -5290,12 +5562,10 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     for (i = 0; i < lead; i++, word++) {
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
-        memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
-        made++;
-        out->bits = to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->owner = k->owner;
+        to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
+        out++->handle = (uint64_t)(*made++ | k->owner) << 32 | to[-1];
     }
-    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->bits;
+    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
     ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
     return 1;
@@ -5325,7 +5595,7 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
     return 0;
 }
 /* What a policy is made of: a fraction, or sizes. */
-static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx_val *v,
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                           unsigned n) {
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
@@ -5346,7 +5616,7 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
 }
 /* Whether a variable can be result `number` of an instruction that reads it as well, in a slot. */
 static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
-                       ptx_val cell) {
+                       ptx__operand cell) {
     char kind;
     if (!ptx__mine(k, site, cell, "a result")) return 0;
     kind = ptx__fact(cell.type)->kind;
@@ -5363,7 +5633,7 @@ static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, cha
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
-    ptx_val v[PTX__OPERANDS_MAX];
+    ptx__operand v[PTX__OPERANDS_MAX];
     const ptx__row *row;
     const char *p, *slots;
     uint32_t form;
@@ -5374,6 +5644,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__open(k, src[i]);
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
+    }
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5384,12 +5658,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         return;
     }
     if (type == PTX_NONE && row->types && *slots != 'c') {
-        ptx__infer(slots, src, n, &actual, &src_type);
+        ptx__infer(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
-            if (src[i].kind == PTX__NOTHING)
-                ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, row->name,
-                          ptx__describe(src[i]));
+            if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__FAR)
+                ptx__fail(k, v[i].kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                          "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
         if (type == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
@@ -5397,9 +5671,9 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
     } else if (row->src && src_type == PTX_NONE) {
         r = type;
-        ptx__infer(slots, src, n, &r, &src_type);
+        ptx__infer(slots, v, n, &r, &src_type);
     }
-    if (*slots == 'm' && n) mods |= ptx__space_mod(src[0].space);
+    if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
     if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
@@ -5407,11 +5681,6 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
-    for (i = 0; i < n; i++) {
-        v[i] = src[i];
-        unsettled |=
-            v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
-    }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
     for (i = 0; unsettled && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
@@ -5434,13 +5703,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (into && *row->sig != '!') { /* ptx_set has looked at it */
-            ptx__word(k, (uint32_t)into[r].cell.bits);
+            ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
-            if (!ptx__sum_ok(k, site, row, *p, r + 1, into[r].cell)) return;
-            ptx__word(k, (uint32_t)into[r].cell.bits);
+            if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__open(k, into[r].cell))) return;
+            ptx__word(k, (uint32_t)into[r].cell.handle);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
-            ptx__word(k, (uint32_t)out[r].bits);
+            ptx__word(k, (uint32_t)out[r].handle);
         }
         r++;
     }
@@ -5477,7 +5746,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
                   row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
     if (!ptx__ready(k)) return;
-    if (r && !into) out[0].space = (uint8_t)ptx__space_of(op, v, n);
+    if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
@@ -5501,31 +5770,31 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, &a, NULL);
+    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    src[1] = &b;
+    ptx_val src[2];
+    src[0] = a;
+    src[1] = b;
     return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    src[1] = &b;
-    src[2] = &c;
+    ptx_val src[3];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
     return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    const ptx_val *src[PTX__MEMO_MAX];
-    src[0] = &a;
-    src[1] = &b;
-    src[2] = &c;
-    src[3] = &d;
-    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    ptx_val src[4];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    src[3] = d;
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5540,12 +5809,13 @@ PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
+    ptx__operand v;
     if (!ptx__ready(k)) return ptx__none();
-    if (a.kind == PTX__PLACE) a = ptx__settle(k, site, a, 't');
-    if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
-    if ((unsigned)type == a.type && !mods)
-        return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
-    return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
+    v = ptx__settle_place(k, site, &a);
+    if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
+    if ((unsigned)type == v.type && !mods)
+        return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, a, NULL);
+    return ptx__record_one(k, site, PTX_CVT, mods, type, v.type, a, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
@@ -5672,10 +5942,10 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->marked.count = 0;
+    k->marked.count = k->wide.count = 0;
     k->m = m;
-    k->owner = m->seed + ++m->serial;
-    if (k->owner == 0) k->owner = m->seed + ++m->serial;
+    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
+    while (k->owner == 0);
     k->index = m->used - 1;
     k->name = at;
     k->site = site ? site : "";
@@ -5833,10 +6103,15 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     return (uint32_t)++k->params.count;
 }
 
+/* The address of a parameter block. */
+static ptx_val ptx__param_block(const ptx_kernel *k, uint32_t index) {
+    return ptx__with_space(ptx__handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
+}
+
 PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                               ptx_space space) {
     uint32_t bytes, index;
-    ptx_val base, v, to;
+    ptx_val v;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
@@ -5848,21 +6123,16 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
     if (!index) return ptx__none();
-    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
-    base.owner = k->owner;
-    base.space = PTX_PARAM;
-    v = ptx_ld_(k, site, type, ptx_at(base, 0));
+    v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    to = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &v, 1, NULL);
-    to.space = (uint8_t)space;
-    return to;
+    v = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, v, NULL);
+    return ptx__with_space(v, (unsigned)space);
 }
 
 PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
                                     uint32_t align) {
     uint32_t index;
-    ptx_val base;
     if (!ptx__ready(k)) return ptx__none();
     if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
@@ -5871,11 +6141,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, PTX_B8, bytes, align, 0);
-    if (!index) return ptx__none();
-    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
-    base.owner = k->owner;
-    base.space = PTX_PARAM;
-    return base;
+    return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
 
 /* What a word of the record stands for, in a new register. */
@@ -5885,7 +6151,7 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     ptx_val v;
     if (!form || !ptx__begin(k, 2)) return ptx__none();
     v = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)v.bits);
+    ptx__word(k, (uint32_t)v.handle);
     ptx__word(k, word);
     ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
@@ -5895,12 +6161,11 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
                                               unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
-    if (v.kind == PTX__NOTHING) return v;
+    if (!v.handle) return v;
     while (align >> log2 > 1) log2++;
     k->seen |= PTX__SEEN_TOGETHER; /* what is done with it is to be checked */
-    v.space = (uint8_t)space;
-    v.flags = (uint8_t)(log2 + 1);
-    return v;
+    v.handle |= (uint64_t)(log2 + 1) << PTX__H_ALIGN;
+    return ptx__with_space(v, space);
 }
 
 /* A shared array under a name that is kept already: its address, in a register. */
@@ -6098,7 +6363,7 @@ PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol vari
 
 /* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
    where the instruction would not tell the difference. */
-static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val *v, unsigned type) {
+static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx__operand *v, unsigned type) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
@@ -6111,20 +6376,28 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     }
     if (v->type == type) return 1;
     if (v->type && have->bits == want->bits && (have->kind == 'b' || want->kind == 'b')) return 1;
-    if (v->kind == PTX__NOTHING)
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
+    if (v->kind == PTX__NOTHING || v->kind == PTX__FAR)
+        ptx__fail(k, v->kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site, "%s: the value is %s", what,
+                  ptx__describe(*v));
     else
         ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
                   ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
+/* The same of a handle: that of the value, or none with the error set. */
+static ptx_val ptx__suited(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
+    ptx__operand o = ptx__open(k, v);
+    if (!ptx__suits(k, site, what, &o, type)) return ptx__none();
+    return o.kind == PTX__IMM ? ptx__with_type(v, o.type) : v;
+}
+
 /* -- memory -- */
 
 /* Push [base + offset] for an access of that many bytes. */
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
                             uint32_t bytes) {
-    ptx_val b = mem->base;
+    ptx__operand b = mem->base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
     char kind = ptx__fact(b.type)->kind;
@@ -6173,7 +6446,7 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, c
 static ptx_mods ptx__space_mod(unsigned space) {
     return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
 }
-static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes) {
+static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t bytes) {
     ptx_mods mods = mem->mods | ptx__space_mod(mem->base.space);
     if (n == 2) mods |= PTX__M_V2;
     if (n == 4) mods |= bytes == 32 ? PTX__M_V4_64 : PTX__M_V4;
@@ -6182,15 +6455,20 @@ static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes)
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem) {
+static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem) {
+    static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
-    if (mem->policy.kind == PTX__REG && (mem->policy.space || ptx__fact(mem->policy.type)->bits != 64)) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is %s, expected 64 bits from PTX_CREATEPOLICY", name,
-                  mem->policy.space ? "an address" : ptx__describe(mem->policy));
-        return 0;
+    if (mem->policy - 1 < k->registers[PTX__W_64]) {
+        ptx__word(k, PTX__WORD(PTX__W_64, mem->policy - 1));
+        return 1;
     }
-    if (mem->policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem->policy, PTX_B64, 0);
-    ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy; call ptx_cached(mem, policy)", name);
+    if (mem->policy == PTX__POLICY_FOREIGN)
+        ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
+    else if (mem->policy == PTX__POLICY_TYPE)
+        ptx__fail(k, PTX_E_TYPE, site,
+                  "%s: the policy is none, or not of the first 2,000 values of 64 bits: %s", name, cure);
+    else
+        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, cure);
     return 0;
 }
 
@@ -6212,23 +6490,25 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
 }
 
 static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx_type type, uint32_t n,
-                      const ptx_mem *mem, const ptx_val *otherwise, ptx_val *out) {
+                      ptx_mem address, const ptx_val *otherwise, ptx_val *out) {
     uint32_t i, form;
+    ptx__access mem;
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
+    mem = ptx__open_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
-    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
+    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
-            ptx_val init = *otherwise;
-            if (!ptx__suits(k, site, "ld_if, the value otherwise", &init, ptx__in_register(type))) return;
-            d[i] = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
-            d[i].type = (uint8_t)ptx__in_register(type);
+            ptx_val init =
+                ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
+            d[i] = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
             if (!ptx__ready(k)) return;
+            d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
             d[i] = ptx__new_register(k, site, ptx__in_register(type));
     }
@@ -6236,46 +6516,48 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].bits);
+    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].handle);
     results = k->words.count - at;
-    if (!ptx__push_memory(k, site, "ld", mem, n * ptx_type_bytes(type))) return;
-    if (!ptx__push_policy(k, site, "ld", mem)) return;
+    if (!ptx__push_memory(k, site, "ld", &mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_policy(k, site, "ld", &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
 PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem) {
     ptx_val v;
-    ptx__load(k, site, NULL, type, 1, &mem, NULL, &v);
+    ptx__load(k, site, NULL, type, 1, mem, NULL, &v);
     return v;
 }
 PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
                               ptx_val otherwise) {
     ptx_val v;
-    ptx__load(k, site, &p, type, 1, &mem, &otherwise, &v);
+    ptx__load(k, site, &p, type, 1, mem, &otherwise, &v);
     return v;
 }
 PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             ptx_val *out) {
-    ptx__load(k, site, NULL, type, n, &mem, NULL, out);
+    ptx__load(k, site, NULL, type, n, mem, NULL, out);
 }
 PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
                                ptx_mem mem, ptx_val otherwise, ptx_val *out) {
-    ptx__load(k, site, &p, type, n, &mem, &otherwise, out);
+    ptx__load(k, site, &p, type, n, mem, &otherwise, out);
 }
 
-PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem address,
                             const ptx_val *values) {
     uint32_t i, form;
     unsigned printed;
     size_t at;
-    ptx_val v[8];
+    ptx__access mem;
+    ptx__operand v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
+    mem = ptx__open_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form) return;
     for (i = 0; i < n; i++) {
-        v[i] = ptx__settle(k, site, values[i], 't');
+        v[i] = ptx__settle(k, site, ptx__open(k, values[i]), 't');
         if (ptx_type_bytes(type) > 1) continue;
         if (v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
@@ -6298,14 +6580,18 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 }
 
 /* atom and red: the type comes from the value. */
-static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem mem,
-                           const ptx_val *v, unsigned n) {
-    ptx_val d = ptx__none(), settled[2];
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
+                           const ptx_val *values, unsigned n) {
+    ptx_val d = ptx__none();
+    ptx__operand v[2];
+    ptx__access mem;
     unsigned i, type;
     uint32_t form;
     size_t at, results = 0;
     int loose;
     if (!ptx__ready(k)) return d;
+    mem = ptx__open_memory(k, address);
+    for (i = 0; i < n; i++) v[i] = ptx__open(k, values[i]);
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
         ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
@@ -6317,20 +6603,20 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
-    for (i = 0; i < n; i++) settled[i] = ptx__settle(k, site, v[i], 't');
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, v[i], 't');
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)d.bits);
+        ptx__word(k, (uint32_t)d.handle);
         results = 1;
     }
     if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
-        if (type == PTX_B128 && settled[i].kind == PTX__IMM)
+        if (type == PTX_B128 && v[i].kind == PTX__IMM)
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
                       i + 2);
-        if (!ptx__push_source(k, site, "atom", i + 2, settled[i], type, loose)) return ptx__none();
+        if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
@@ -6355,72 +6641,73 @@ PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, p
 
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes) {
-    unsigned wide;
+    ptx__operand base, by;
+    int64_t offset;
+    unsigned width;
+    ptx_val sum;
     if (!ptx__ready(k)) return ptx__none();
-    if (address.kind == PTX__PLACE) {
-        int64_t offset;
-        address = ptx__unplaced(address, &offset);
-        address = ptx_ptr_add_(k, site, address, index, bytes);
+    base = ptx__open(k, address);
+    if (base.kind == PTX__PLACE) {
+        base = ptx__unplaced(base, &offset);
+        address = ptx_ptr_add_(k, site, ptx__close(&base), index, bytes);
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
-    if (!ptx__mine(k, site, address, "the address")) return ptx__none();
-    if (address.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> address.type & 1)) {
+    if (!ptx__mine(k, site, base, "the address")) return ptx__none();
+    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1)) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
-                  ptx__describe(address));
+                  ptx__describe(base));
         return ptx__none();
     }
     if (!bytes) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
         return ptx__none();
     }
-    if (index.kind == PTX__PLACE) index = ptx__settle(k, site, index, 't');
-    if (index.kind == PTX__IMM) { /* the sum wraps like the address */
-        if ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
-                      (long long)index.bits, bytes);
+    by = ptx__settle_place(k, site, &index);
+    if (by.kind == PTX__IMM) { /* the sum wraps like the address */
+        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)by.bits,
+                      bytes);
             return ptx__none();
         }
-        index.bits *= bytes;
-        if (ptx__fact(address.type)->bits == 32) index.bits &= 0xffffffffu;
-        index.type = address.type;
-        return ptx_op2_(k, site, PTX_ADD, 0, address, index);
+        by.bits *= bytes;
+        if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
+        by.type = base.type;
+        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__closed(k, &by));
     }
-    if (address.kind != PTX__REG) {
+    if (base.kind != PTX__REG) {
         ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
-                  ptx__describe(address));
+                  ptx__describe(base));
         return ptx__none();
     }
-    if (index.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, index, "the index")) return ptx__none();
-    if (index.space && address.space) {
+    if (by.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, by, "the index")) return ptx__none();
+    if (by.space && base.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
         return ptx__none();
     }
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
+                  ptx__describe(by), ptx__cure(by, PTX_U32).s);
         return ptx__none();
     }
-    if (index.type == PTX_S32 && bytes > 0x7fffffffu) {
+    if (by.type == PTX_S32 && bytes > 0x7fffffffu) {
         ptx__fail(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32", bytes);
         return ptx__none();
     }
-    wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
-    if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
+    width = ptx__fact(by.type)->bits;
+    if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
+        if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
+        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
+                       ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
+        return ptx_as(sum, (ptx_type)base.type);
+    }
+    if (width != ptx__fact(base.type)->bits) {
         ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
-                  ptx__cure(index, address.type).s);
+                  ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
         return ptx__none();
     }
-    if (wide) { /* the same sign as the index, so that it extends as its type says */
-        ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
-        if (index.type != PTX_S32) index.type = PTX_U32;
-        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes), base);
-        return ptx_as(sum, (ptx_type)address.type);
-    }
-    if (index.space == 0 && ptx__fact(index.type)->bits == ptx__fact(address.type)->bits)
-        index.type = address.type;
+    if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
 
@@ -6442,43 +6729,48 @@ static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsign
 }
 PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
                              const ptx_val *parts) {
-    ptx_val d = ptx__none(), p[4];
+    ptx_val d = ptx__none();
+    ptx__operand p[4];
+    unsigned part;
     uint32_t i, form;
     size_t at;
     if (!ptx__ready(k)) return d;
-    if (!ptx__parts_ok(k, site, type, parts ? parts[0].type : (unsigned)PTX_NONE, n, parts)) return d;
+    part = parts ? (unsigned)ptx_type_of(parts[0]) : (unsigned)PTX_NONE;
+    if (!ptx__parts_ok(k, site, type, part, n, parts)) return d;
     for (i = 1; i < n && n == 2; i++)
-        if (ptx__fact(parts[i].type)->kind == 'h' && !ptx__parts_ok(k, site, type, parts[i].type, n, parts))
+        if (ptx__fact((unsigned)ptx_type_of(parts[i]))->kind == 'h'
+            && !ptx__parts_ok(k, site, type, (unsigned)ptx_type_of(parts[i]), n, parts))
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov")) return d;
-    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, parts[i], 't');
+    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, ptx__open(k, parts[i]), 't');
     if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
     at = k->words.count;
     d = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, (uint32_t)d.handle);
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "mov", i + 1, p[i], parts[0].type, 1)) return ptx__none();
+        if (!ptx__push_source(k, site, "mov", i + 1, p[i], part, 1)) return ptx__none();
     ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out) {
+    const unsigned type_of_whole = (unsigned)ptx_type_of(whole);
     uint32_t i, form;
     size_t at;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
-    if (!ptx__ready(k) || !ptx__mine(k, site, whole, "the operand of mov")) return;
-    if (!ptx__parts_ok(k, site, whole.type, type, n, out)) return;
-    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(whole.type), 0, 0);
+    if (!ptx__ready(k) || !ptx__mine(k, site, ptx__open(k, whole), "the operand of mov")) return;
+    if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
+    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
     at = k->words.count;
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
         out[i] = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)out[i].bits);
+        ptx__word(k, (uint32_t)out[i].handle);
     }
-    ptx__word(k, (uint32_t)whole.bits);
+    ptx__word(k, (uint32_t)whole.handle);
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
@@ -6519,14 +6811,15 @@ PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
+    ptx__operand o;
     int ok;
-    if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
-    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
     if (!ptx__ready(k)) return v;
-    if (!ptx__mine(k, site, v, "the value")) return ptx__none();
+    o = ptx__settle_place(k, site, &v);
+    if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
+    if (!ptx__mine(k, site, o, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
-    if (!ok || v.kind == PTX__SYM) return v;
-    k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
+    if (!ok || o.kind == PTX__SYM) return v;
+    k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
                                           : where == 3 ? PTX__CLASS_CLUSTER
@@ -6598,7 +6891,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     uint32_t form, kept, i;
     unsigned who, effect;
     size_t at;
-    ptx_val v[64];
+    ptx__operand v[64];
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -6643,7 +6936,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
     form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
-    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, src[i], 'p');
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, ptx__open(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
     at = k->words.count;
@@ -6653,7 +6946,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
             return 0;
         }
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
-        ptx__word(k, (uint32_t)out[i].bits);
+        ptx__word(k, (uint32_t)out[i].handle);
     }
     ptx__word(k, PTX__WORD(PTX__W_TEXT, kept));
     for (i = 0; i < n; i++) {
@@ -6718,7 +7011,8 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
         return;
     }
-    if (!ptx__suits(k, site, "ptx_return", &value, ptx__in_register(k->result))) return;
+    value = ptx__suited(k, site, "ptx_return", value, ptx__in_register(k->result));
+    if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
     if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 1, &value, 0, NULL, NULL)) return;
@@ -6740,6 +7034,7 @@ static void ptx__say(ptx__line *line, const char *format, ...) {
         (size_t)vsnprintf(line->text + line->used, sizeof line->text - line->used, format, args);
     va_end(args);
 }
+static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
 /* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
    first argument where there is a result, else $0. No name of a caller has a $. */
 static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
@@ -6747,8 +7042,8 @@ static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const p
     line->used = 0;
     ptx__say(line, "{");
     for (i = 0; i < n; i++)
-        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits,
-                 i, (unsigned)ptx__fact(v[i].type)->bits, i, first + i);
+        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", ptx__bits_of(v[i]), i,
+                 ptx__bits_of(v[i]), i, first + i);
     if (result) ptx__say(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
 /* From the arguments of the call to the end; behind: what else the call names. */
@@ -6762,6 +7057,7 @@ static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const c
 
 static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
     uint32_t i;
+    ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
     if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL"), 0;
     if (n > PTX__ARGS_MAX) {
@@ -6770,13 +7066,13 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
-        if (v[i].kind == PTX__PLACE) v[i] = ptx__settle(k, site, v[i], 't');
+        o = ptx__settle_place(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
-        if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
-            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
+        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT) {
+            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
             return 0;
         }
-        if (v[i].type == PTX_PRED) {
+        if (o.type == PTX_PRED) {
             ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
                       i + 1);
             return 0;
@@ -6811,7 +7107,8 @@ static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *functio
     for (i = 0; i < n; i++) {
         char what[64];
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
-        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return 0;
+        v[i] = ptx__suited(k, site, what, v[i], function->params.at[i].type & 0xff);
+        if (!ptx__ready(k)) return 0;
     }
     return 1;
 }
@@ -6867,7 +7164,7 @@ static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
     char name[256];
     size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
     while (i > least
-           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
+           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.handle))
         i--;
     if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
     text = ptx__raw_text(k, &k->ins.at[i - 1]);
@@ -6888,14 +7185,14 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
         return ptx__none();
     }
-    if (!ptx__mine(k, site, address, "the function's address")) return ptx__none();
-    if (ptx__fact(address.type)->bits != 64) {
+    if (!ptx__mine(k, site, ptx__open(k, address), "the function's address")) return ptx__none();
+    if (ptx__bits_of(address) != 64) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
-                  ptx__describe(address));
+                  ptx__describe(ptx__open(k, address)));
         return ptx__none();
     }
     for (i = 0; i < n; i++)
-        if (v[i].type == PTX_NONE) {
+        if (ptx_type_of(v[i]) == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "argument %u has no type to go by; use ptx_u32() or the like",
                       i + 1);
             return ptx__none();
@@ -6911,8 +7208,7 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
     ptx__say(&line, " $$P: .callprototype ");
     if (result) ptx__say(&line, "(.param .b%u _) ", (unsigned)ptx__fact((unsigned)result)->bits);
     ptx__say(&line, "_ (");
-    for (i = 0; i < n; i++)
-        ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", (unsigned)ptx__fact(v[i].type)->bits);
+    for (i = 0; i < n; i++) ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", ptx__bits_of(v[i]));
     ptx__say(&line, result ? "); call ($$r), $%u, (" : "); call $%u, (", n + (result != PTX_NONE));
     ptx__call_tail(&line, (unsigned)result, n, ", $$P");
     return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
@@ -6944,15 +7240,17 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
         if (longs || kind == 's' || kind == 'p') bits = 64;
         floating = strchr("fFeEgGaA", kind) != NULL;
         {
-            const ptx_val *a = &v[used - 1];
-            const ptx__type_fact *f = ptx__fact(a->type);
-            int is_float = a->kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
-            fits = floating ? is_float : !is_float && (a->type == PTX_NONE || longs == 1 || f->bits == bits
-                                                       || (bits == 32 && f->bits == 16));
+            const ptx__operand a = ptx__open(k, v[used - 1]);
+            const ptx__type_fact *f = ptx__fact(a.type);
+            int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
+            fits = floating ? is_float
+                            : !is_float
+                                  && (a.type == PTX_NONE || longs == 1 || f->bits == bits
+                                      || (bits == 32 && f->bits == 16));
         }
         if (fits) continue;
         ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                  ptx__describe(v[used - 1]),
+                  ptx__describe(ptx__open(k, v[used - 1])),
                   longs > 1 ? "ll"
                   : longs   ? "l"
                             : "",
@@ -6986,20 +7284,26 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     }
     if (!ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
-        if (v[i].kind == PTX__IMM && v[i].type == PTX_NONE) v[i].type = PTX_S32;
-        if (v[i].kind == PTX__IMM_FLOAT) v[i].type = PTX_F64;
-        if (v[i].kind == PTX__REG && (v[i].type == PTX_F32 || v[i].type == PTX_F16 || v[i].type == PTX_BF16))
+        const ptx__operand o = ptx__open(k, v[i]);
+        const unsigned wide = ptx__fact(o.type)->bits;
+        if (o.kind == PTX__IMM && o.type == PTX_NONE) v[i] = ptx__with_type(v[i], PTX_S32);
+        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* widened, as a float of C */
+            double value;
+            memcpy(&value, &o.bits, sizeof value);
+            v[i] = ptx_f64((double)(float)value);
+        }
+        if (o.kind == PTX__REG && (o.type == PTX_F32 || o.type == PTX_F16 || o.type == PTX_BF16))
             v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
-        else if (v[i].kind == PTX__REG && ptx__fact(v[i].type)->bits == 16)
-            v[i] = ptx_cvt_(k, site, 0, v[i].type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
+        else if (o.kind == PTX__REG && wide == 16)
+            v[i] = ptx_cvt_(k, site, 0, o.type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
         if (!ptx__ready(k)) return;
-        if (ptx__fact(v[i].type)->bits != 32 && ptx__fact(v[i].type)->bits != 64) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(v[i]));
+        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64) {
+            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(o));
             return;
         }
-        bytes = ptx__align_up(bytes, ptx__fact(v[i].type)->bits / 8u);
+        bytes = ptx__align_up(bytes, ptx__bits_of(v[i]) / 8u);
         offset[i] = bytes;
-        bytes += ptx__fact(v[i].type)->bits / 8u;
+        bytes += ptx__bits_of(v[i]) / 8u;
     }
     memset(&desc, 0, sizeof desc);
     i = (uint32_t)k->m->variables.count;
@@ -7016,8 +7320,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     ptx__say(&line,
              "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
              bytes ? bytes : 8u);
-    for (i = 0; i < n; i++)
-        ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
+    for (i = 0; i < n; i++) ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", ptx__bits_of(v[i]), offset[i], i);
     ptx__say(&line,
              " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
              " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
@@ -7028,41 +7331,36 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
 }
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
-    ptx_val v = address, out = ptx__none();
+    ptx_val v = address;
+    ptx__operand o;
     int64_t offset;
-    if (!ptx__ready(k)) return out;
-    if (v.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
-        v = ptx_cvta_(k, site, ptx__unplaced(v, &offset));
+    if (!ptx__ready(k)) return ptx__none();
+    o = ptx__settle_place(k, site, &v);
+    if (!ptx__ready(k)) return ptx__none();
+    if (o.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+        o = ptx__unplaced(o, &offset);
+        v = ptx_cvta_(k, site, ptx__close(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
     }
-    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
-    if (!ptx__ready(k)) return out;
-    if (v.kind == PTX__SYM) {
-        if (!ptx__mine(k, site, v, "the address")) return out;
-        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
+    if (o.kind == PTX__SYM) {
+        if (!ptx__mine(k, site, o, "the address")) return ptx__none();
+        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, o.bits), PTX_U64, PTX_PARAM, 1);
+    } else if (o.space == PTX_GENERIC) {
+        if (ptx__mine(k, site, o, "the address") && ptx__fact(o.type)->bits != 64)
+            ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(o));
+        return ptx__ready(k) ? v : ptx__none();
     }
-    if (v.space == PTX_GENERIC && (!ptx__mine(k, site, v, "the address") || ptx__fact(v.type)->bits != 64)) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(v));
-        return out;
-    }
-    if (v.space == PTX_GENERIC) return v;
-    if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
-        unsigned space = v.space;
-        v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
-        v.space = (uint8_t)space;
-    }
-    out = ptx__record(k, site, PTX_CVTA, ptx__space_mod(v.space), PTX_U64, PTX_NONE, &v, 1, NULL);
-    return out;
+    if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
+        v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
+    return ptx__record_one(k, site, PTX_CVTA, ptx__space_mod(o.space), PTX_U64, PTX_NONE, v, NULL);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
-    ptx_val out;
     if (!ptx__ready(k)) return ptx__none();
-    if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
-    out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
-                      NULL);
-    if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
-    out.space = (uint8_t)space;
-    return out;
+    ptx__settle_place(k, site, &address);
+    address = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE,
+                              address, NULL);
+    if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
+    return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
 }
 
 /* -- textures and surfaces -- */
@@ -7114,7 +7412,7 @@ PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, u
 }
 
 /* The type of bits of that size. */
-static ptx_type ptx__bits_of(ptx_type type) {
+static ptx_type ptx__bits_type(ptx_type type) {
     uint32_t bytes = ptx_type_bytes(type);
     if (bytes == 1) return PTX_B8;
     if (bytes == 2) return PTX_B16;
@@ -7136,7 +7434,7 @@ PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
-    ptx_opn_(k, site, op, outside, ptx__bits_of(type), PTX_NONE, count, list, n, out);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
     for (i = 0; out && i < n && i < 4; i++)
         if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
 }
@@ -7155,7 +7453,7 @@ PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_i
     ptx_val list[12];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
     for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, ptx__bits_of(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
 }
 
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
@@ -7267,11 +7565,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
             leading, stride, swizzle);
         return ptx__none();
     }
-    if (address.space != PTX_SHARED) {
+    if (ptx__open(k, address).space != PTX_SHARED) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
         return ptx__none();
     }
-    ptx__unplaced(address, &offset);
+    ptx__unplaced(ptx__open(k, address), &offset);
     if (offset & 15) {
         ptx__fail(k, PTX_E_ALIGN, site,
                   "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
@@ -7280,32 +7578,34 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
     }
     fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
     v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(address, PTX_U32), ptx_imm(4), ptx_imm(14));
-    v.space = PTX_GENERIC;
-    v = ptx_cvt_(k, site, 0, PTX_U64, v);
-    return ptx_op2_(k, site, PTX_OR, 0, v, ptx_u64(fixed));
+    v = ptx_cvt_(k, site, 0, PTX_U64, ptx__with_space(v, PTX_GENERIC));
+    return ptx_op2_(k, site, PTX_OR, 0, v, ptx__wide(k, PTX_U64, fixed));
 }
 
 /* -- variables -- */
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
+    var.cell = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    ptx_val v = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &var.cell, 1, NULL);
-    v.space = var.cell.space;
-    return v;
+    return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, var.cell, NULL);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    if (!ptx__ready(k) || !ptx__mine(k, site, var.cell, "the variable")) return;
-    if (!ptx__suits(k, site, "ptx_set", &value, var.cell.type)) return;
-    if (value.kind == PTX__REG && value.space != var.cell.space) {
+    ptx__operand cell, from;
+    if (!ptx__ready(k)) return;
+    cell = ptx__open(k, var.cell);
+    from = ptx__open(k, value);
+    if (!ptx__mine(k, site, cell, "the variable") || !ptx__suits(k, site, "ptx_set", &from, cell.type))
+        return;
+    if (from.kind == PTX__IMM) value = ptx__with_type(value, from.type);
+    if (from.kind == PTX__REG && from.space != cell.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "ptx_set: the variable and the value are addresses of different spaces");
         return;
     }
-    ptx__record(k, site, PTX_MOV, 0, ptx__as_bits(var.cell.type), PTX_NONE, &value, 1, &var.cell);
+    ptx__record_one(k, site, PTX_MOV, 0, ptx__as_bits(cell.type), PTX_NONE, value, &var.cell);
 }
 
 /* -- control flow -- */
@@ -7361,29 +7661,31 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 }
 
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
+    ptx__operand o;
     if (!ptx__ready(k)) return;
-    if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
-                  ptx__cure(p, PTX_PRED).s);
+    o = ptx__open(k, p);
+    if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
+                  ptx__cure(o, PTX_PRED).s);
         return;
     }
-    if (!ptx__mine(k, site, p, "the condition")) return;
+    if (!ptx__mine(k, site, o, "the condition")) return;
     if (k->guard) {
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
         return;
     }
-    k->guard = (uint32_t)p.bits;
-    if (p.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
+    k->guard = (uint32_t)o.bits;
+    if (o.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
     k->guard_site = ptx__site(k, site);
 }
 
 static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_label to) {
-    p.flags ^= PTX__INVERTED;
+    if (ptx_type_of(p) == PTX_PRED) p = ptx_inv(p);
     ptx_guard_(k, site, p);
     ptx_bra_(k, site, to);
 }
 
-static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
+static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
     int ok;
     if (!ptx__ready(k)) return NULL;
@@ -7422,7 +7724,7 @@ static int ptx__falls_through(const ptx_kernel *k) {
 }
 
 PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
-    ptx__scope *s = ptx__open(k, site, PTX__S_IF);
+    ptx__scope *s = ptx__open_scope(k, site, PTX__S_IF);
     if (s) ptx__branch_unless(k, site, p, s->next);
 }
 
@@ -7468,7 +7770,7 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
-    ptx__scope *s = ptx__open(k, site, PTX__S_LOOP);
+    ptx__scope *s = ptx__open_scope(k, site, PTX__S_LOOP);
     if (!s) return;
     s->next = s->again;
     ptx_place_(k, site, s->again);
@@ -7480,7 +7782,7 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
 }
 
 /* A step of 0, or one that leaps over the end of the type from below an immediate limit. */
-static int ptx__endless_for(ptx_val first, ptx_val limit, ptx_val step) {
+static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
     unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
     uint64_t most;
     if (step.bits == 0) return 1;
@@ -7494,22 +7796,30 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx_var counter;
     ptx_val i, p;
     ptx__scope *s;
+    ptx__operand from, to, by;
     if (!ptx__ready(k)) return ptx__none();
-    if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
-    if (step.kind == PTX__IMM && (int64_t)step.bits < 0) {
+    from = ptx__open(k, first);
+    to = ptx__open(k, limit);
+    by = ptx__open(k, step);
+    if (from.kind == PTX__IMM && from.type == PTX_NONE) {
+        from.type = to.type;
+        first = ptx__with_type(first, to.type);
+    }
+    if (by.kind == PTX__IMM && (int64_t)by.bits < 0) {
         ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
-                  (long long)step.bits);
+                  (long long)by.bits);
         return ptx__none();
     }
-    if (step.kind == PTX__IMM && ptx__endless_for(first, limit, step)) {
-        if (limit.kind != PTX__IMM) ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
+    if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
+        if (to.kind != PTX__IMM)
+            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
         else
             ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                      (long long)step.bits, (long long)limit.bits);
+                      (long long)by.bits, (long long)to.bits);
         return ptx__none();
     }
     counter = ptx_var_new_(k, site, first);
-    s = ptx__open(k, site, PTX__S_FOR);
+    s = ptx__open_scope(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
     s->counter = counter;
     s->step = step;
@@ -7526,18 +7836,20 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__line line;
     uint32_t i, form;
     ptx_val p;
+    ptx__operand o;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
     if (n == 0 || n > 512 || !labels) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
         return;
     }
-    if (!ptx__mine(k, site, index, "the index")) return;
-    if (!((PTX__I32 | PTX__T(B32)) >> index.type & 1)) {
+    o = ptx__open(k, index);
+    if (!ptx__mine(k, site, o, "the index")) return;
+    if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
-                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
+                  ptx__describe(o), ptx__cure(o, PTX_U32).s);
         return;
     }
-    index.type = PTX_U32;
+    index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
     /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
@@ -7546,7 +7858,7 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
-        k->guard = (uint32_t)p.bits;
+        k->guard = (uint32_t)p.handle;
         k->guard_site = ptx__site(k, site);
         ptx__jump(k, site, form - 1, labels[i]);
         ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
@@ -7565,7 +7877,7 @@ PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint
         ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
         return;
     }
-    s = ptx__open(k, site, PTX__S_SWITCH);
+    s = ptx__open_scope(k, site, PTX__S_SWITCH);
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
     if (!ptx__ready(k)) return;

@@ -267,6 +267,13 @@ static inline ptx_launch pixel_launch(uint32_t width, uint32_t height) {
     return g;
 }
 
+/* Where the centre of pixel `index` of `size` lies, 0 in the middle, in halves of the height. */
+static inline ptx_val from_centre(ptx_kernel *k, ptx_val index, ptx_val size, ptx_val height) {
+    ptx_val middle = ptx_mul(k, ptx_cvt(k, PTX_F32, size), ptx_f32(0.5));
+    ptx_val at = ptx_sub(k, ptx_add(k, ptx_cvt(k, PTX_F32, index), ptx_f32(0.5)), middle);
+    return ptx_mul(k, at, ptx_div(k, ptx_f32(2), ptx_cvt(k, PTX_F32, height)));
+}
+
 /* Opens a device and loads the module's kernels. */
 static inline ptxcu_program *open_program(ptxcu **cu, ptx_module *m) {
     ptxcu_program *program = NULL;

@@ -46,8 +46,9 @@ static void emit_mandelbrot(ptx_module *m, uint32_t samples) {
         ptx_end(k);
         ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, n), rounds)); /* escaped; the set itself stays black */
         {
-            ptx_val late = ptx_lg2(k, ptx_lg2(k, ptx_get(k, size))); /* 3 at |z| = 16: a whole round more */
-            ptx_val turn = ptx_lg2(k, ptx_sub(k, ptx_cvt(k, PTX_F32, ptx_get(k, n)), late));
+            ptx_val late = ptx_lg2(k, ptx_lg2(k, ptx_get(k, size))); /* 3 at |z| = 16, 4 a round later */
+            ptx_val count = ptx_cvt(k, PTX_F32, ptx_add(k, ptx_get(k, n), ptx_u32(4)));
+            ptx_val turn = ptx_lg2(k, ptx_sub(k, count, late));
             for (c = 0; c < 3; c++) {
                 ptx_val wave = ptx_cos(k, ptx_fma(k, turn, ptx_f32(2.2), ptx_f32(phase[c])));
                 ptx_set(k, rgb[c],

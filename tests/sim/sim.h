@@ -8,8 +8,8 @@
  *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
  *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
  *   lanes.def    one line per 32-lane operation       count.c      counters
- *   scalar.c     compiles lanes.def per CPU level     profile.c    counters by launch and line, estimate
- *                                                     device.c     chips
+ *   tensor_sum.c how tensor cores add                 profile.c    counters by launch and line, estimate
+ *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
  *   unwritten.c  what nothing wrote, on its way       copies of it: told where it shows
  *   exec.c       warps, paths, barriers, threads      pace.c       polling workers, the watchdog
@@ -687,7 +687,8 @@ typedef struct sim_context {
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
     int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
-    int perturb, contract, suspects;   /* perturb.c, contract.c; both before a module is loaded */
+    int perturb, contract, exact_sums; /* perturb.c, contract.c, tensor_sum.c; before a module is loaded */
+    int suspects;
     int budget, profile, barrier_places;
     int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
 } sim_options;
