@@ -68,7 +68,7 @@
           block is freed, every use of a tensor in it is refused (FREED).
    TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
           how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
-          an array. Kernels get the 64-bit objects as parameters of type PTX_U64, and use them with ptx_tex_2d,
+          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
           ptx_surface_store_2d and their like (ptxgen.h). Objects keep nothing alive: destroy them before the
           array or memory. Copies of arrays, and what other graphics interfaces share, stand beside them.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
