@@ -18,10 +18,10 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
 # Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
 # slow and seldom find a fault in a change.
-SUITES   = builder faults kernels cuda examples driver
+SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
 SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines
-PROOF    = kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent cuda/threads dropin
+PROOF    = kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent examples/prompt_lengths cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)

@@ -33,6 +33,7 @@
      [INTERFACE]  functions, and the macros that are their everyday form
      [SUPPORT]    implementation: memory, errors, text
      [CORE]       implementation: record, control flow, verify, print
+     [MATH]       implementation: mathematics, a formula for each function
      [LICENSE]
 
    [MANUAL]
@@ -86,6 +87,9 @@
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
           instructions, names, branches and exits are not checked: that is left to the assembler. A text that
           is used again keeps its labels in braces.
+   MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
+          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
+          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -658,14 +662,15 @@ typedef struct ptx_operation {
     X(120A, "120a,121a")                                                                                     \
     X(MULTIMEM, "100a,100f,103a,103f,110a,110f,120a,121a")
 #define PTX__ENUM(name, targets) PTX__ON_##name,
-enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
+enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #undef PTX__ENUM
 
 /* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
    tested of it is read from there.
      OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
      target)
-   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
+   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Behind
+   the target an OP may have facts that hold for all of its forms. Of the
    modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
    first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
@@ -684,6 +689,56 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
+/* FACTS. Who must come together to the instruction: any threads where none is named; MEMBERS, the lanes in
+   its last operand; all of a warp, of a warpgroup, of a block (with a count of threads: of whole warps), of
+   a cluster. */
+#define PTX__BY_MEMBERS 1u
+#define PTX__BY_WARP 2u
+#define PTX__BY_GROUP 3u
+#define PTX__BY_BLOCK 4u
+#define PTX__BY_CLUSTER 5u
+/* For whom the result is the same: for threads whose operands are, where none is named; LANE other for each
+   thread; LANE_OF, the second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block. */
+#define PTX__GIVES_LANE (1u << 3)
+#define PTX__GIVES_LANE_OF (2u << 3)
+#define PTX__GIVES_UNI_WARP (3u << 3)
+#define PTX__GIVES_UNI_BLOCK (4u << 3)
+/* What it does to copies and products under way; READ: it reads shared memory, where it names that space. */
+#define PTX__DOES_COPY (1u << 6)
+#define PTX__DOES_COMMIT (2u << 6)
+#define PTX__DOES_WAIT_GROUPS (3u << 6)
+#define PTX__DOES_WAIT (4u << 6)
+#define PTX__DOES_READ (5u << 6)
+#define PTX__DOES_MMA_FENCE (6u << 6)
+#define PTX__DOES_MMA (7u << 6)
+#define PTX__DOES_MMA_COMMIT (8u << 6)
+#define PTX__DOES_MMA_WAIT (9u << 6)
+#define PTX__DOES_BULK (10u << 6)
+/* What ptxas takes no number for: the first operand, those from the second or third on, any. */
+#define PTX__REGISTER_1 (1u << 10)
+#define PTX__REGISTERS_2 (2u << 10)
+#define PTX__REGISTERS_3 (3u << 10)
+#define PTX__REGISTERS (4u << 10)
+#define PTX__NO_FLOATS (1u << 13) /* nor floats as bits */
+#define PTX__PARITY (1u << 14)    /* its third operand is 0 or 1 */
+#define PTX__IS_MMA (1u << 15)    /* its operands are parts of matrices */
+#define PTX__IS_WMMA (1u << 16)
+#define PTX__SCALES_1 (1u << 17) /* bytes that the vector of scales of a row has */
+#define PTX__SCALES_2 (2u << 17)
+#define PTX__SCALES_4 (4u << 17)
+#define PTX__MMA (PTX__IS_MMA | PTX__BY_WARP | PTX__GIVES_LANE)
+#define PTX__WMMA (PTX__IS_WMMA | PTX__BY_WARP | PTX__GIVES_LANE)
+#define PTX__WMMA_LOAD (PTX__WMMA | PTX__DOES_READ)
+#define PTX__WMMA_STORE (PTX__IS_WMMA | PTX__BY_WARP)
+#define PTX__TEXTURE (PTX__GIVES_LANE | PTX__REGISTER_1)
+#define PTX__SHUFFLE (PTX__BY_MEMBERS | PTX__GIVES_LANE)
+#define PTX__VOTE (PTX__BY_MEMBERS | PTX__GIVES_UNI_WARP)
+#define PTX__REDUX (PTX__VOTE | PTX__NO_FLOATS)
+#define PTX__BAR_RED (PTX__BY_BLOCK | PTX__GIVES_UNI_BLOCK)
+#define PTX__LDMATRIX (PTX__BY_WARP | PTX__GIVES_LANE | PTX__DOES_READ)
+#define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
+#define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
+
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
@@ -844,8 +899,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE | PTX__BOOL, PTX__CMP       \
         | PTX__BOOL, 0, 10, 0)                                                                               \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)    \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP  \
-        | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ,           \
+        PTX__CMP | PTX__BOOL, 0, 10, 0)                                                                      \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP, PTX__CMP, 0, 10, 0)              \
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP | PTX__BOOL, PTX__CMP            \
         | PTX__BOOL, 0, 10, 0)                                                                               \
@@ -861,24 +916,24 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX__BOOL, 0, 42, 53)                                                                              \
     FORM(SET, "set", "t=ccp", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP         \
         | PTX__BOOL, 0, 42, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP     \
-        | PTX__BOOL, 0, 65, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ,              \
+        PTX__CMP | PTX__BOOL, 0, 65, 53)                                                                     \
     FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP              \
         | PTX__BOOL, 0, 65, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP                     \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                 \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0,     \
+        78, 90)                                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL,    \
+        0, 78, 90)                                                                                           \
     FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP              \
         | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                       \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0, 78,   \
+        90)                                                                                                  \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
     FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
+    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0, PTX__REGISTERS_3)    \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
         PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F64) | PTX__T(F16), PTX__ROUND_INT | PTX_SAT,         \
@@ -906,20 +961,20 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX_FTZ | PTX_SAT, PTX_SAT, 0, 10, 0)                  \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F64), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F16), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, PTX_RN,  \
-        70, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ,          \
+        PTX_RN, 70, 80)                                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F16) | PTX__T(F64), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90) \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(BF16), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)               \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 71, 80)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), PTX_FTZ, PTX_FTZ, 0, 78, 90)                          \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA, PTX_RNA, PTX_RNA, 70, 80)                    \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE, 0,  \
-        81, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE,     \
+        0, 81, 80)                                                                                           \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, 0, 78,   \
         90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN    \
-        | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                                \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE,           \
+        PTX_RN | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                         \
     FORM(CVT, "cvt", "t=c", PTX__FP8X2, PTX__T(F16X2), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN             \
         | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
     FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP8X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 81, 89)            \
@@ -929,9 +984,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(BF16X2), PTX__T(UE8M0X2), PTX_RN, PTX_RN, PTX_RN, 86, PTX__ON_100UP)      \
     OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
-        PTX_RN | PTX_RZ, PTX_RN, 70, 80)                                                                     \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU    \
-        | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                    \
+        PTX_RN | PTX_RZ, PTX_RN, 70, 80, PTX__REGISTERS_3)                                                   \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ               \
+        | PTX_RELU | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                         \
     FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RS | PTX_RELU            \
         | PTX_SATFINITE, PTX_RS, 0, 87, PTX__ON_100A_103A)                                                   \
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP8X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN         \
@@ -941,11 +996,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(UE8M0X2), PTX__T(F32), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ      \
         | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
     OP(CVT_QUAD, "cvt", "t={4c}u", PTX__FPX4, PTX__T(F32), PTX_RS | PTX_RELU | PTX_SATFINITE, PTX_RS         \
-        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A)                                      \
+        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                    \
     OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__I16, 0, 0, 0, 0, 65, 72)                                 \
     FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__I8, 0, 0, 0, 0, 65, 72)                           \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2),     \
+        0, 0, 0, 0, 65, 75)                                                                                  \
     /* addresses */                                                                                          \
     OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)             \
     OP(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)                   \
@@ -960,22 +1015,23 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
-    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
-        100)                                                                                                 \
+    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0, PTX__GIVES_LANE | PTX__DOES_READ)           \
+    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0,      \
+        88, 100)                                                                                             \
     FORM(LD, "ld", "~v=m", PTX__T(B128), 0, PTX__LOAD_ONE, 0, 0, 83, 70)                                     \
     OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
     FORM(ST, "st", "~=mv", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__STORE32, PTX__VEC32, 0,     \
         88, 100)                                                                                             \
     FORM(ST, "st", "~=mv", PTX__T(B128), 0, PTX__STORE_ONE, 0, 0, 83, 70)                                    \
-    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                                        \
+    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0, PTX__GIVES_LANE)                       \
     FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                          \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64 | PTX__I32     \
-        | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                           \
-    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", PTX__B32_64    \
-        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64                \
+        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90, PTX__NO_FLOATS)                                \
+    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
+        PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                    \
     OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__BITS | PTX__INT | PTX__FLT, 0, PTX_MMIO | PTX_RELEASE        \
-        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100)    \
+        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100,    \
+        PTX__NO_FLOATS)                                                                                      \
     OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 0, 0, 0, 0, 0, 86, 100)                                  \
     OP(PREFETCH_L1, "prefetch%m.L1", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
     OP(PREFETCH_L2, "prefetch%m.L2", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
@@ -989,11 +1045,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
     FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,    \
         PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY    \
-        | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                                         \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY                        \
+        | PTX__L2_SECONDARY | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                     \
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 0, 0, 0, 0, 0, 74, 80)                            \
     OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM                \
-        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90)                                                     \
+        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                    \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM           \
         | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__B32_64, 0, PTX__MULTIMEM | PTX__ATOM_BITS,    \
@@ -1012,11 +1068,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
         PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F16, PTX_ATOM_ADD | PTX_ACC_F16, 0, 86, PTX__ON_MULTIMEM)     \
     OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__I32 | PTX__I64 | PTX__B32_64 | PTX__FLT, 0,                   \
-        PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
+        PTX__MULTIMEM_ST, 0, 0, 81, 90, PTX__GIVES_LANE)                                                     \
     FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T(F32) | PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
         PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
     OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM_ST | PTX__ATOM_MINMAX,     \
-        PTX__ATOM_MINMAX, 0, 81, 90)                                                                         \
+        PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                                        \
     FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,    \
         PTX_ATOM_ADD, 0, 81, 90)                                                                             \
     FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__B32_64, 0, PTX__MULTIMEM_ST | PTX__ATOM_BITS,             \
@@ -1029,29 +1085,29 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__MULTIMEM_ST | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)      \
     /* atomics */                                                                                            \
     OP(ATOMIC_BITS, "atom", "*t=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH,           \
-        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32)                                                           \
+        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32, PTX__GIVES_LANE)                                          \
     FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T(B128), 0, PTX__ATOMIC | PTX_ATOM_EXCH, PTX_ATOM_EXCH, 0, 83,   \
         90)                                                                                                  \
     OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,           \
-        PTX_ATOM_CAS, 63, 70)                                                                                \
+        PTX_ATOM_CAS, 63, 70, PTX__GIVES_LANE)                                                               \
     FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T(B128), 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,      \
         PTX_ATOM_CAS, 83, 90)                                                                                \
-    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0,  \
-        32, 32)                                                                                              \
+    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX,     \
+        0, 32, 32, PTX__GIVES_LANE)                                                                          \
     FORM(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,        \
         PTX_ATOM_ADD, 0, 20, 20)                                                                             \
     FORM(ATOMIC, "atom", "t=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)        \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC     \
-        | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,                  \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20, 20)                                                              \
     FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD          \
         | PTX_NOFTZ, 0, 63, 70)                                                                              \
     FORM(ATOMIC, "atom", "t=mt", PTX__BF16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD         \
         | PTX_NOFTZ, 0, 78, 90)                                                                              \
     OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F32), 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD,       \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0, PTX__ATOMIC_GLOBAL  \
-        | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81,   \
-        90)                                                                                                  \
+        PTX_ATOM_ADD, 0, 81, 90, PTX__GIVES_LANE)                                                            \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0,                     \
+        PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD                       \
+        | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)                                                           \
     FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__H16, 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD         \
         | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
     OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__REDUCE | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
@@ -1062,8 +1118,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__REDUCE | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
     FORM(RED, "red", "=mt", PTX__T(U32), 0, PTX__REDUCE | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC          \
         | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
-    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
-        0, 63, 70)                                                                                           \
+    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD               \
+        | PTX_NOFTZ, 0, 63, 70)                                                                              \
     FORM(RED, "red", "=mt", PTX__BF16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD              \
         | PTX_NOFTZ, 0, 78, 90)                                                                              \
     OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD,              \
@@ -1111,33 +1167,36 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MEMBAR_GL, "membar.gl", "=", 0, 0, 0, 0, 0, 14, 0)                                                    \
     OP(MEMBAR_SYS, "membar.sys", "=", 0, 0, 0, 0, 0, 20, 0)                                                  \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+        PTX__DOES_COPY)                                                                                      \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80)                           \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80)                              \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80)                                   \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)         \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+        PTX__DOES_COPY)                                                                                      \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_COMMIT)         \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT_GROUPS)       \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT)                   \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80,         \
+        PTX__DOES_WAIT)                                                                                      \
     OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 0, 0, 0, 0, 0,     \
-        70, 80)                                                                                              \
+        70, 80, PTX__DOES_WAIT)                                                                              \
     /* bulk copies */                                                                                        \
     OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 0, 0, 0, 0,   \
-        0, 86, 90)                                                                                           \
+        0, 86, 90, PTX__DOES_BULK)                                                                           \
     FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 0, 0,      \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 90)                                                     \
     OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 0, 0, 0, 0,   \
-        0, 80, 90)                                                                                           \
+        0, 80, 90, PTX__DOES_BULK)                                                                           \
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 0, 0,      \
         PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)                                                             \
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 0, 0,      \
@@ -1145,12 +1204,13 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 0, 0,     \
         PTX_MULTICAST | PTX_L2_CACHE_HINT, PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                     \
     OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 0, 0,    \
-        0, 0, 0, 80, 90)                                                                                     \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90)               \
+        0, 0, 0, 80, 90, PTX__DOES_BULK)                                                                     \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90,               \
+        PTX__DOES_BULK)                                                                                      \
     FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 0, 0, PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 0, 0, 0, 0, 0, 86,   \
-        100)                                                                                                 \
+        100, PTX__DOES_BULK)                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 0, 0,           \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 100)                                                    \
     OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 0, 0, 0, 0, 0, 80, 90)                      \
@@ -1160,13 +1220,13 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 0, 0, 0, 0, 0, 80, 90)                             \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 0, 0, 0, 0, 0, 80, 90)                   \
     OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32           \
-        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                        \
+        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                        \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32         \
         | PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                             \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64, 0,  \
-        PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32), 0,  \
-        PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                 \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64,     \
+        0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                        \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32),     \
+        0, PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                              \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__FLT, 0,     \
         PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                                               \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
@@ -1175,7 +1235,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                                       \
     OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX,          \
-        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90)                                                          \
+        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                                          \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90) \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
@@ -1187,12 +1247,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
+        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90, PTX__DOES_BULK)                                                \
     FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
         ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
         86, 90)                                                                                              \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90)                                                                \
+        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)    \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
@@ -1202,13 +1262,14 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", 0, 0, PTX_MULTICAST | PTX_L2_CACHE_HINT,         \
         PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                                                        \
     OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
+        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,     \
+        PTX__DOES_BULK)                                                                                      \
     OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                   \
+        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)   \
     OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100)                               \
+        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)               \
     OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90)                           \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)           \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80,    \
         90)                                                                                                  \
@@ -1216,20 +1277,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT,   \
         0, 80, 90)                                                                                           \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)              \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0, 0,  \
-        0, 80, 90)                                                                                           \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,              \
+        PTX__DOES_BULK)                                                                                      \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0,     \
+        0, 0, 80, 90, PTX__DOES_BULK)                                                                        \
     FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 0, 0,   \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90)                                                                 \
+        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                 \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                                                     \
-    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
-        0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC,                \
-        PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)           \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0, 80,  \
-        90)                                                                                                  \
+        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)                                     \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
+        "=[n{u+d}]s", 0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC                  \
+        | PTX_ATOM_DEC, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0,   \
+        80, 90, PTX__DOES_BULK)                                                                              \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0,      \
+        80, 90)                                                                                              \
     FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 0, 0,          \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 0, 0,          \
@@ -1246,22 +1309,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         "=sVd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
         "=sVu", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0, 0,  \
-        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0,     \
+        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
         "=sW", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0, 0,  \
-        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0, 0,  \
-        0, 83, PTX__ON_90A_100UP)                                                                            \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0,     \
+        0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                                   \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0,     \
+        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
     OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
         "=sR", 0, 0, 0, 0, 0, 86, PTX__ON_100UP)                                                             \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90)                          \
+        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90, PTX__BY_WARP)            \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80)                              \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)                             \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                          \
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)             \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)            \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)         \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 0, 0, 0, 0, 0, 71, 80)                        \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)                       \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 0, 0, 0, 0, 0, 78, 90)                       \
@@ -1269,454 +1332,481 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                                       \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELAXED | PTX_CTA            \
         | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                                       \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE | PTX_CTA  \
-        | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)               \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE            \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 0, 0, PTX_RELEASE         \
         | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80)   \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90)     \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80,   \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 0, 0, 0, 0, 0, 80, 90)   \
     OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 0, 0,   \
         PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE                \
-        | PTX_CLUSTER, 80, 90)                                                                               \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                \
+        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80,                \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)             \
     OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 0, 0, 0, 0,    \
-        0, 70, 80)                                                                                           \
+        0, 70, 80, PTX__GIVES_LANE)                                                                          \
     OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA        \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
+        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90, PTX__GIVES_LANE)  \
     OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED      \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA    \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED  \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80)                   \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80)     \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90)                \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED              \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90,         \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0,              \
+        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED                \
+        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)  \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80,     \
+        PTX__GIVES_LANE | PTX__PARITY)                                                                       \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90,                \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 0, 0, 0, 0, 0, 78, 90)             \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78, 90)  \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78,      \
+        90, PTX__GIVES_LANE | PTX__PARITY)                                                                   \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 0, 0, 0, 0, 0, 78,   \
         90)                                                                                                  \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_ACQUIRE   \
-        | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
+        PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                 \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
+        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                 \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30)                                   \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                                \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                              \
-    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30)                                            \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)                  \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS              \
+        | PTX__GIVES_LANE_OF)                                                                                \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                        \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__SHUFFLE)                  \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__VOTE)                   \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30, PTX__GIVES_UNI_WARP)                       \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
     FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
     FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                  \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
-    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90)                                                  \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                      \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
+    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90, PTX__SHUFFLE)                                    \
     FORM(ELECT, "elect.sync", "u|p=O", 0, 0, 0, 0, 0, 80, 90)                                                \
-    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0)                                                     \
+    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0, PTX__BY_BLOCK)                                      \
     FORM(BAR_SYNC, "bar.sync", "=FG", 0, 0, 0, 0, 0, 10, 0)                                                  \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0)                                                \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0)                                       \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0, PTX__BY_WARP)                                  \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                         \
     FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 0, 0, 0, 0, 0, 20, 0)                                    \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                        \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                          \
     FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                     \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                          \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                            \
     FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                       \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30)                                            \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)                             \
     FORM(BARRIER_SYNC, "barrier.sync", "=FG", 0, 0, 0, 0, 0, 60, 30)                                         \
     OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 0, 0, 0, 0, 0, 60, 30)                                       \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30)                            \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)             \
     FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 0, 0, 0, 0, 0, 60, 30)                         \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30)                                          \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS)                         \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90,               \
+        PTX__BY_CLUSTER)                                                                                     \
     FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
         PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
     FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
         80, 90)                                                                                              \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90,               \
+        PTX__BY_CLUSTER)                                                                                     \
     FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
         PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
     FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
         80, 90)                                                                                              \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 0, 0, 0, 0, 0, 78, 90)                \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 0, 0, 0, 0, 0, 78, 90)                               \
     OP(NANOSLEEP, "nanosleep.u32", "=T", 0, 0, 0, 0, 0, 63, 70)                                              \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
+        PTX__BY_GROUP)                                                                                       \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
+        PTX__BY_GROUP)                                                                                       \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100)                                 \
+        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)                 \
     OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
         ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 0, 0, 0, 0, 0, 86,              \
-        PTX__ON_100UP)                                                                                       \
+        PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
         100)                                                                                                 \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
         0, 0, 86, 100)
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75,              \
+        PTX__LDMATRIX)                                                                                       \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65,      \
+        75, PTX__LDMATRIX)                                                                                   \
     OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 0, 0, 0, 0, 0, 86,        \
-        PTX__ON_100UP)                                                                                       \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0, 0,  \
-        0, 86, PTX__ON_100UP)                                                                                \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0, 0,  \
-        0, 86, PTX__ON_100UP)                                                                                \
+        PTX__ON_100UP, PTX__LDMATRIX)                                                                        \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0,     \
+        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0,     \
+        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
     OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP)                                                                                \
+        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
     OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP)                                                                                \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)              \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)  \
+        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90,              \
+        PTX__STMATRIX)                                                                                       \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78,      \
+        90, PTX__STMATRIX)                                                                                   \
     OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 0, 0, 0, 0, 0, 86,         \
-        PTX__ON_100UP)                                                                                       \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75)                     \
+        PTX__ON_100UP, PTX__STMATRIX)                                                                        \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75, PTX__BY_WARP        \
+        | PTX__GIVES_LANE | PTX__REGISTER_1)                                                                 \
     OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70)                                                                                     \
+        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
     OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70)                                                                                     \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(BF16),  \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16),     \
+        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
+        PTX__T(BF16), 0, 0, 0, 0, 70, 80)                                                                    \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
         PTX__T(TF32), 0, 0, 0, 0, 70, 80)                                                                    \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16, 0,  \
-        0, 0, 0, 70, 80)                                                                                     \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16),     \
+        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16,     \
+        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
     FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", PTX__FP8,    \
         PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", PTX__T(F16),  \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
+        PTX__T(F16), 0, 0, 0, 0, 70, 80, PTX__MMA)                                                           \
     FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", PTX__FP8,    \
         PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
     OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(TF32),    \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
     OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 84, 89)                                                                           \
+        PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                                 \
     OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0, 0,  \
-        70, 80)                                                                                              \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0, 0,  \
-        0, 78, 90)                                                                                           \
+        PTX__FP8, 0, 0, 0, 87, 89, PTX__MMA)                                                                 \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0,     \
+        0, 70, 80, PTX__MMA)                                                                                 \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0,     \
+        0, 0, 78, 90, PTX__MMA)                                                                              \
     OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 0, 0, 0,    \
-        0, 0, 78, 90)                                                                                        \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0, 0,  \
-        0, 0, 78, 90)                                                                                        \
+        0, 0, 78, 90, PTX__MMA)                                                                              \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0,     \
+        0, 0, 0, 78, 90, PTX__MMA)                                                                           \
     OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I8,        \
-        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
     OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I8,     \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I8,    \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I4,   \
         PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
     OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I4,        \
-        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
     OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I4,    \
-        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 70, 75)                                                                                  \
+        0, 0, 0, 0, 70, 75, PTX__MMA)                                                                        \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 70, 80)                                                                               \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
-        0, 0, 0, 0, 0, 70, 80)                                                                               \
+        0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
+        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                \
     OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 71, 80)                                                                                  \
+        0, 0, 0, 0, 71, 80, PTX__MMA)                                                                        \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 71, 80)                                                                               \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
-        0, 0, 0, 0, 0, 71, 80)                                                                               \
+        0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
+        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP)                                                      \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP, PTX__MMA)                                            \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
+        "{4f}={4x}{2x}{4f}", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                               \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)                                          \
     OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
-        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0, 0,  \
-        87, PTX__ON_120)                                                                                     \
+        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0,     \
+        0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                                        \
     OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120)           \
+        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120,           \
+        PTX__MMA | PTX__SCALES_2)                                                                            \
     OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)                                                                                         \
+        PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)
+        PTX__ON_120, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
-    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
-       f16 of m16n8k32 in f32, where no pair of that number is */                                            \
+    /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
+        as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
+        where no pair of that number is */                                                                   \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
     OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
     OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
+        PTX__T(F16), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                           \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                          \
     OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
     OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                       \
     OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
+        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89, PTX__MMA)                                \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
+        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80, PTX__MMA)                      \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)   \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A)
+        0, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__I8, 0,             \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__I8, 0,             \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T(F32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T(F64), 0,              \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T(S32), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
     OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T(F16), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(F32), 0,    \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(S32), 0,    \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T(F32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T(F64), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
     OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                         \
+        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)              \
     OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
     OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)                         \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                        \
+        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)             \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75)                                                             \
+        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75, PTX__WMMA)                                                  \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75, PTX__WMMA)                                                 \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80, PTX__WMMA)
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A)              \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0, 0,  \
-        80, PTX__ON_90A)                                                                                     \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0, 0,  \
-        0, 80, PTX__ON_90A)                                                                                  \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A, PTX__BY_GROUP           \
+        | PTX__DOES_MMA_FENCE)                                                                               \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A,           \
+        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                                \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A,              \
+        PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0,     \
+        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0,     \
+        0, 0, 80, PTX__ON_90A)                                                                               \
     FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__FP8, PTX__FP8,    \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0, 0,  \
-        0, 80, PTX__ON_90A)                                                                                  \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0,     \
+        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
     FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__FP8, PTX__FP8,    \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8), PTX__T(S8),  \
-        PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                                \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8),              \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(U8),            \
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__I8, PTX__I8,      \
         PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                                \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0, 0,  \
-        80, PTX__ON_90A)                                                                                     \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0,     \
+        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
     OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__H16, 0, 0,    \
-        0, 0, 80, PTX__ON_90A)                                                                               \
+        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T(TF32), 0,   \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__FP8,         \
         PTX__FP8, 0, 0, 0, 80, PTX__ON_90A)                                                                  \
     OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T(F16), 0,    \
-        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+        0, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                \
     OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(S8),         \
-        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(U8),       \
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__I8,          \
         PTX__I8, PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                       \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", PTX__H16, 0,   \
-        0, 0, 0, 82, PTX__ON_90A)                                                                            \
+        0, 0, 0, 82, PTX__ON_90A, PTX__WGMMA)                                                                \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
     OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 0, 0, PTX__CTA_GROUP,           \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
     OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                                  \
     OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 0, 0, PTX__CTA_GROUP,      \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
     OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110)                                                                                 \
+        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110)                                                                                 \
+        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
     OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
     OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 0, 0, PTX_PACK_16B,    \
-        0, 0, 86, PTX__ON_100_110)                                                                           \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
-        PTX__ON_103_110)                                                                                     \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
-        PTX__ON_103_110)                                                                                     \
+        0, 0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                           \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
+        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
+        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
     OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B, 0,  \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B, 0,  \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
+        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B,     \
+        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B,     \
+        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP)                                                                                        \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP)                                                                                        \
     OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
         PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
     OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,                \
@@ -1755,12 +1845,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
     OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 0, 0, PTX__CTA_GROUP,   \
         PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                                \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0, 0,  \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0,     \
+        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                      \
     OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 0, 0,          \
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0, 0,  \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0,     \
+        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                      \
     OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 0, 0,        \
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                \
     OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,    \
@@ -1770,158 +1860,179 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)   \
     OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
     OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 0, 0,             \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)              \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
-        31, 20)                                                                                              \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
-        31, 20)                                                                                              \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
         0, 0, 71, 60)                                                                                        \
     FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T(F16X2), PTX__T(S32) | PTX__T(F32), 0, 0, 0, 42, 53) \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
-        31, 20)                                                                                              \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,   \
-        0, 31, 20)                                                                                           \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
-        0, 0, 31, 20)                                                                                        \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)            \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
+        0, 0, 31, 20, PTX__TEXTURE)                                                                          \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,            \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,        \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
+        PTX__TEXTURE)                                                                                        \
     OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
-        20)                                                                                                  \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)    \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,    \
+        PTX__TEXTURE)                                                                                        \
     OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
-        20)                                                                                                  \
+        20, PTX__TEXTURE)                                                                                    \
     OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
-        20)                                                                                                  \
+        20, PTX__TEXTURE)                                                                                    \
     OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,   \
-        31, 20)                                                                                              \
+        31, 20, PTX__TEXTURE)                                                                                \
     OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
-        20)                                                                                                  \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
-        31, 20)                                                                                              \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
-        43, 20)                                                                                              \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
+        0, 43, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0,    \
-        0, 0, 43, 20)                                                                                        \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
-    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                   \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+        0, 0, 43, 20, PTX__TEXTURE)                                                                          \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)  \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,     \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
     OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20)                                                                                              \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
     OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER, PTX__BORDER,  \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,             \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
-    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30)                                       \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30, PTX__REGISTER_1)                      \
     /* video */                                                                                              \
     OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
     OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
@@ -1931,24 +2042,26 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
     OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                             \
     OP(VSET, "vset%s%s%m", "u=uu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 20, 20)               \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+        PTX__REGISTERS)                                                                                      \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+        PTX__REGISTERS)                                                                                      \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52)                                              \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52)                                        \
-    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52)                                                   \
+    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                             \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52, PTX__REGISTER_1)                       \
+    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                                  \
     FORM(ALLOCA, "alloca.u64", "d=dX", 0, 0, 0, 0, 0, 73, 52)                                                \
     OP(TRAP, "trap", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
     OP(BRKPT, "brkpt", "=", 0, 0, 0, 0, 0, 10, 0)                                                            \
@@ -1966,77 +2079,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
     PTX__TABLE_TEXTURES(OP, FORM)
 
-/* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
-   the mnemonic begins with. X(text, who, result, effect)
-     who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
-             BLOCK of a block (with a count of threads: of whole warps); CLUSTER of a cluster. What has
-             .aligned is for WARP at least
-     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
-             second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
-     effect  READ of shared memory, where it names that space; and on copies and products under way */
-#define PTX_BEHAVIOURS(X)                                                                                    \
-    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
-    X("bar.sync", BLOCK, SAME, NONE)                                                                         \
-    X("bar.red", BLOCK, UNI_BLOCK, NONE)                                                                     \
-    X("bar.arrive", WARP, SAME, NONE)                                                                        \
-    X("bar.cta.sync", BLOCK, SAME, NONE)                                                                     \
-    X("bar.cta.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
-    X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
-    X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
-    X("barrier.cluster.wait", CLUSTER, SAME, NONE)                                                           \
-    X("barrier.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
-    X("barrier.sync", BLOCK, SAME, NONE)                                                                     \
-    X("barrier.cta.red", BLOCK, UNI_BLOCK, NONE)                                                             \
-    X("barrier.cta.sync", BLOCK, SAME, NONE)                                                                 \
-    X("setmaxnreg", GROUP, SAME, NONE)                                                                       \
-    X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
-    X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
-    X("vote.sync", MEMBERS, UNI_WARP, NONE)                                                                  \
-    X("redux.sync", MEMBERS, UNI_WARP, NONE)                                                                 \
-    X("match.all.sync", MEMBERS, UNI_WARP, NONE)                                                             \
-    X("match.any.sync", MEMBERS, LANE, NONE)                                                                 \
-    X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
-    X("activemask", ANY, UNI_WARP, NONE)                                                                     \
-    X("ldmatrix", WARP, LANE, READ)                                                                          \
-    X("stmatrix", WARP, SAME, NONE)                                                                          \
-    X("movmatrix", WARP, LANE, NONE)                                                                         \
-    X("mma", WARP, LANE, NONE)                                                                               \
-    X("wmma.load", WARP, LANE, READ)                                                                         \
-    X("wmma.store", WARP, SAME, NONE)                                                                        \
-    X("wmma", WARP, LANE, NONE)                                                                              \
-    X("wgmma.fence", GROUP, SAME, MMA_FENCE)                                                                 \
-    X("wgmma.commit_group", GROUP, SAME, MMA_COMMIT)                                                         \
-    X("wgmma.wait_group", GROUP, SAME, MMA_WAIT)                                                             \
-    X("wgmma.mma_async", GROUP, LANE, MMA)                                                                   \
-    X("tcgen05.ld", WARP, LANE, NONE)                                                                        \
-    X("tcgen05.alloc", WARP, SAME, NONE)                                                                     \
-    X("ld.param", ANY, SAME, NONE)                                                                           \
-    X("ld.const", ANY, SAME, NONE)                                                                           \
-    X("ldu", ANY, LANE, NONE)                                                                                \
-    X("ld", ANY, LANE, READ)                                                                                 \
-    X("atom", ANY, LANE, NONE)                                                                               \
-    X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
-    X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
-    X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.bulk.wait_group", ANY, SAME, NONE)                                                           \
-    X("cp.async.bulk.commit_group", ANY, SAME, NONE)                                                         \
-    X("cp.async.bulk.prefetch", ANY, SAME, NONE)                                                             \
-    X("cp.async.bulk", ANY, SAME, BULK)                                                                      \
-    X("cp.reduce.async.bulk", ANY, SAME, BULK)                                                               \
-    X("cp.async", ANY, SAME, COPY)                                                                           \
-    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK)                                                    \
-    X("mbarrier.pending_count", ANY, SAME, NONE)                                                             \
-    X("mbarrier", ANY, LANE, NONE)                                                                           \
-    X("tex", ANY, LANE, NONE)                                                                                \
-    X("tld4", ANY, LANE, NONE)                                                                               \
-    X("suld", ANY, LANE, NONE)                                                                               \
-    X("multimem", ANY, LANE, NONE)                                                                           \
-    X("alloca", ANY, LANE, NONE)                                                                             \
-    X("stacksave", ANY, LANE, NONE)
-
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) PTX_##id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
+#define PTX__OP(id, ...) PTX_##id,
+#define PTX__FORM(id, ...)
 typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id;
 #undef PTX__OP
 #undef PTX__FORM
@@ -2283,26 +2327,41 @@ enum {
 #define PTX__HANDLE(what, type, low)                                                                         \
     (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
 #define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
-PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value);
-PTXGEN_API uint64_t ptx__double_handle(uint64_t bits);
-#define PTX__UNSIGNED(type, value)                                                                           \
-    ptx_val v;                                                                                               \
-    v.handle = (value + (UINT64_C(1) << 54)) >> 55 ? ptx__integer_handle(type, value)                        \
-                                                   : PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);  \
-    return v;
-#define PTX__SIGNED(type, value)                                                                             \
-    const uint64_t bits = PTX__CAST(uint64_t, value);                                                        \
-    PTX__UNSIGNED(type, bits)
-#define PTX__FLOATING(type, value)                                                                           \
-    uint64_t bits;                                                                                           \
-    ptx_val v;                                                                                               \
-    memcpy(&bits, &value, sizeof bits);                                                                      \
-    v.handle = type == PTX_F64 && bits << 55                                                                 \
-                   ? ptx__double_handle(bits)                                                                \
-                   : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));                         \
-    return v;
+/* Why a handle is no value: the low bits of NOTHING. The use of such a value says it. */
+enum {
+    PTX__WHY_AS = 1,
+    PTX__WHY_PTR,
+    PTX__WHY_INV,
+    PTX__WHY_AS_WHAT,
+    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_WIDE
+};
+static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
+        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
+    return value << 55 ? UINT64_C(0) + PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+}
+static inline uint64_t ptx__double_handle(uint64_t bits) {
+    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
+    if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
+    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
+    if (exponent > 511) return PTX__WHY_WIDE;
+    return PTX__HANDLE(PTX__H_DOUBLE, 0, bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
+}
+static inline uint64_t ptx__float_handle(ptx_type type, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return type == PTX_F64 ? ptx__double_handle(bits)
+                           : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));
+}
+#define PTX__UNSIGNED(type, value) v.handle = ptx__integer_handle(type, value);
+#define PTX__SIGNED(type, value) v.handle = ptx__integer_handle(type, PTX__CAST(uint64_t, value));
+#define PTX__FLOATING(type, value) v.handle = ptx__float_handle(type, value);
 #define PTX__CONSTANT(name, argument, body, type)                                                            \
-    static inline ptx_val name(argument value) { body(type, value) }
+    static inline ptx_val name(argument value) {                                                             \
+        ptx_val v;                                                                                           \
+        body(type, value) return v;                                                                          \
+    }
 
 /* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
    used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
@@ -2387,12 +2446,18 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_max(k, a, b) ptx_op2(k, PTX_MAX, 0, a, b)
 #define ptx_rcp(k, a) ptx_op1(k, PTX_RCP, 0, a) /* rounded to nearest, as sqrt and div are */
 #define ptx_sqrt(k, a) ptx_op1(k, PTX_SQRT, 0, a)
-#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a) /* approximate, as those below are */
+/* The hardware's approximations of f32, with the largest errors that PTX documents: rsqrt 2^-22.9 relative;
+   ex2 2 ulp; lg2 2^-22, absolute in (0.5, 2), else relative; sin and cos 2^-20.5 absolute to two pi; tanh
+   2^-11 relative; rcp 1 ulp; sqrt 2^-23 relative; div 2 ulp, where the divisor is in 2^-126 to 2^126. */
+#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a)
 #define ptx_ex2(k, a) ptx_op1(k, PTX_EX2, 0, a)
 #define ptx_lg2(k, a) ptx_op1(k, PTX_LG2, 0, a)
-#define ptx_sin(k, a) ptx_op1(k, PTX_SIN, 0, a)
-#define ptx_cos(k, a) ptx_op1(k, PTX_COS, 0, a)
-#define ptx_tanh(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_sin_approx(k, a) ptx_op1(k, PTX_SIN, 0, a)
+#define ptx_cos_approx(k, a) ptx_op1(k, PTX_COS, 0, a)
+#define ptx_tanh_approx(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_rcp_approx(k, a) ptx_op1(k, PTX_RCP, PTX_APPROX, a)
+#define ptx_sqrt_approx(k, a) ptx_op1(k, PTX_SQRT, PTX_APPROX, a)
+#define ptx_div_approx(k, a, b) ptx_op2(k, PTX_DIV, PTX_APPROX, a, b)
 #define ptx_and(k, a, b) ptx_op2(k, PTX_AND, 0, a, b)
 #define ptx_or(k, a, b) ptx_op2(k, PTX_OR, 0, a, b)
 #define ptx_xor(k, a, b) ptx_op2(k, PTX_XOR, 0, a, b)
@@ -2846,6 +2911,64 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+/* -- mathematics: [MATH] --
+
+   Functions of C and of shading languages. Operands are all f32, or all f64 where that is said; a typed
+   immediate is one too. A name that C has means what C's function does, with C's NaN, infinities, signed
+   zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
+   name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
+   last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
+   memory. */
+
+/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
+#define ptx_floor(k, x) ptx_math1(k, "floor", x)
+#define ptx_ceil(k, x) ptx_math1(k, "ceil", x)
+#define ptx_round(k, x) ptx_math1(k, "round", x)
+#define ptx_trunc(k, x) ptx_math1(k, "trunc", x)
+#define ptx_fract(k, x) ptx_math1(k, "fract", x)
+#define ptx_sign(k, x) ptx_math1(k, "sign", x)
+#define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
+#define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
+/* x - y floor(x / y), of the sign of y; the quotient is rounded before floor sees it. */
+#define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
+#define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
+/* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
+#define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
+
+#define ptx_sin(k, x) ptx_math1(k, "sin", x)     /* f32: 1.6 ulp for any x */
+#define ptx_cos(k, x) ptx_math1(k, "cos", x)     /* 1.7 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)     /* 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)   /* 2.0 */
+#define ptx_acos(k, x) ptx_math1(k, "acos", x)   /* 1.2 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)   /* 1.8 */
+#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)   /* 1.7 */
+#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)   /* 1.4 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)   /* 1.8 */
+#define ptx_exp(k, x) ptx_math1(k, "exp", x)     /* 2.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)   /* ex2.approx: 2 from the correctly rounded result */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x) /* 1.0 */
+#define ptx_expm1(k, x) ptx_math1(k, "expm1", x) /* 1.6 */
+#define ptx_log(k, x) ptx_math1(k, "log", x)     /* 1.0 */
+#define ptx_log2(k, x) ptx_math1(k, "log2", x)   /* 1.7 */
+#define ptx_log10(k, x) ptx_math1(k, "log10", x) /* 1.2 */
+#define ptx_log1p(k, x) ptx_math1(k, "log1p", x) /* 1.4 */
+#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)   /* 0.9 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)     /* 1.7 */
+#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8 */
+#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6 */
+/* Both for little more than one; sine, cosine: pointers to values. 1.7 ulp. */
+#define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
+
+#define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
+#define ptx_math2(k, name, x, y) ptx_math_((k), PTX__AT, (name), 2, (x), (y), ptx_imm(0))
+#define ptx_math3(k, name, x, y, z) ptx_math_((k), PTX__AT, (name), 3, (x), (y), (z))
+/* The function of that name, of the first n of x, y and z. */
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z);
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
+
 #ifdef __cplusplus
 }
 #endif
@@ -2957,14 +3080,22 @@ static int ptx__is_type(unsigned type) {
 }
 
 typedef struct ptx__row {
-    uint16_t op, sm;
-    uint8_t version;
+    uint16_t op;
+    uint8_t sm, version; /* sm: or one of PTX__ON_* */
+    uint32_t facts;      /* of an instruction's first row */
     const char *name, *sig;
     uint64_t types, src;
     ptx_mods allow, need, dflt;
 } ptx__row;
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, sm)                                      \
-    {PTX_##id, sm, ver, name, sig, types, src, allow, need, dflt},
+#define PTX__FACTS(sm, facts, ...) facts
+#define PTX__FIRST(sm, ...) sm
+#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...)                                     \
+    {PTX_##id, PTX__FIRST(__VA_ARGS__, 0),                                                                   \
+     ver,      PTX__FACTS(__VA_ARGS__, 0, 0),                                                                \
+     name,     sig,                                                                                          \
+     types,    src,                                                                                          \
+     allow,    need,                                                                                         \
+     dflt},
 static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
 #undef PTX__ROW
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
@@ -3139,13 +3270,14 @@ typedef struct ptx__form {
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
-    uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
+    uint32_t facts;              /* of its instruction */
+    uint8_t who, result, effect; /* of them; see ptx__behave */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect and reach */
     uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
-/* CALL: what the function called wants */
+/* Facts, apart: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: what the function called wants. */
 enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
        PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
@@ -3169,14 +3301,35 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-typedef struct ptx__behaviour {
+/* What raw text is searched for: the first of these that an instruction of it begins with. */
+typedef struct ptx__raw_fact {
     const char *text;
-    uint8_t who, result, effect;
-} ptx__behaviour;
-#define PTX__ROW(text, who, result, effect)                                                                  \
-    {text, PTX__WHO_##who, PTX__RESULT_##result, PTX__EFFECT_##effect},
-static const ptx__behaviour ptx__behaviours[] = {PTX_BEHAVIOURS(PTX__ROW)};
-#undef PTX__ROW
+    uint32_t facts;
+} ptx__raw_fact;
+static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
+                                               {"bar.arrive", PTX__BY_WARP},
+                                               {"bar.cta.arrive", PTX__BY_WARP},
+                                               {"bar.", PTX__BY_BLOCK},
+                                               {"barrier.cluster", PTX__BY_CLUSTER},
+                                               {"barrier.arrive", 0},
+                                               {"barrier.cta.arrive", 0},
+                                               {"barrier.", PTX__BY_BLOCK},
+                                               {"setmaxnreg", PTX__BY_GROUP},
+                                               {"wgmma", PTX__BY_GROUP},
+                                               {"shfl.sync", PTX__BY_MEMBERS},
+                                               {"vote.sync", PTX__BY_MEMBERS},
+                                               {"redux.sync", PTX__BY_MEMBERS},
+                                               {"match.", PTX__BY_MEMBERS},
+                                               {"elect.sync", PTX__BY_MEMBERS},
+                                               {"ldmatrix", PTX__BY_WARP},
+                                               {"stmatrix", PTX__BY_WARP},
+                                               {"movmatrix", PTX__BY_WARP},
+                                               {"mma", PTX__BY_WARP},
+                                               {"wmma", PTX__BY_WARP},
+                                               {"tcgen05.ld", PTX__BY_WARP},
+                                               {"tcgen05.alloc", PTX__BY_WARP},
+                                               {"cp.async.wait_all", PTX__DOES_WAIT},
+                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
 
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -3301,16 +3454,15 @@ typedef struct ptx__known {
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
-    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
-    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
+    uint32_t what;                /* PTX__WHAT; 0: no memo */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -3707,15 +3859,6 @@ static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits)
     return v;
 }
 
-/* Why a handle is no value: the low bits of PTX__H_NOTHING. The use of such a value says it. */
-enum {
-    PTX__WHY_AS = 1,
-    PTX__WHY_PTR,
-    PTX__WHY_INV,
-    PTX__WHY_AS_WHAT,
-    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
-    PTX__WHY_WIDE
-};
 static ptx_val ptx__none_for(uint64_t why) {
     ptx_val v;
     v.handle = why;
@@ -3724,8 +3867,8 @@ static ptx_val ptx__none_for(uint64_t why) {
 static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
 static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the owner's low 8
-   bits, the register's index and the offset. */
+/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
+   the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
 #define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
@@ -3734,27 +3877,14 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
 #define PTX__P_TYPE 58
 #define PTX__P_SPACE 55
 #define PTX__P_ALIGN 51
-#define PTX__P_OWNER 43
-#define PTX__P_INDEX 24
+#define PTX__P_INDEX 32
+#define PTX__P_OWNER 24
 #define PTX__P_INDEX_MAX 0x7ffffu
 #define PTX__P_OFFSET_MAX 0x7fffff
 static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
                                             PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
 enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
 static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
-
-PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
-    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
-        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
-    return value << 55 ? (uint64_t)PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
-}
-PTXGEN_API uint64_t ptx__double_handle(uint64_t bits) {
-    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
-    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
-    if ((bits & INT64_MAX) >> 52 == 0x7ff && bits << 12) return ptx__double_handle((uint64_t)0x7ff8 << 48);
-    if (exponent > 511) return PTX__WHY_WIDE;
-    return (uint64_t)PTX__H_DOUBLE << 61 | bits >> 63 << 61 | exponent << 52 | (bits & 0xfffffffffffff);
-}
 
 /* What a handle says. k: the kernel that it is used in, for wide numbers. */
 static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
@@ -3917,6 +4047,7 @@ enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MO
 static ptx_mods ptx__access_mods(uint64_t access) {
     ptx_mods mods = 0;
     unsigned i, n;
+    if (!(access >> 32)) return 0;
     if (access & PTX__A_LIST) {
         for (i = PTX__A_MODS; i < PTX__A_MODS + 24; i += 6)
             if ((n = (unsigned)(access >> i) & 63u) != 0) mods |= (ptx_mods)1 << (n - 1);
@@ -4449,26 +4580,19 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-static const ptx__behaviour *ptx__behaviour_of(const char *text) {
-    size_t i;
-    for (i = 0; i < sizeof ptx__behaviours / sizeof *ptx__behaviours; i++)
-        if (strncmp(text, ptx__behaviours[i].text, strlen(ptx__behaviours[i].text)) == 0)
-            return &ptx__behaviours[i];
-    return NULL;
-}
-
-static void ptx__behave(ptx__form *form, const char *text) {
-    const ptx__behaviour *b = ptx__behaviour_of(text);
-    form->who = PTX__WHO_ANY;
-    form->result = PTX__RESULT_SAME;
-    form->effect = PTX__EFFECT_NONE;
-    if (b) {
-        form->who = b->who;
-        form->result = b->result;
-        form->effect = b->effect;
-    }
-    if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
-    if (form->effect == PTX__EFFECT_READ && !strstr(text, ".shared")) form->effect = PTX__EFFECT_NONE;
+/* What the verifier knows of a form: loads of parameters and constants are the same for all, and only what is
+   in shared memory reads that. */
+static void ptx__behave(ptx__form *form, const ptx__row *first, ptx_mods mods) {
+    const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    form->facts = first->facts;
+    form->who = form->facts & 7u;
+    form->result = form->facts >> 3 & 7u;
+    form->effect = form->facts >> 6 & 15u;
+    if (first->op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
+        form->result = PTX__RESULT_SAME;
+    if (form->effect == PTX__EFFECT_READ && (first->op == PTX_LD || form->facts & PTX__IS_WMMA)
+        && !(mods & shared))
+        form->effect = PTX__EFFECT_NONE;
 }
 
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
@@ -4477,11 +4601,15 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
     *who = PTX__WHO_ANY;
     *effect = PTX__EFFECT_NONE;
     for (; *p; p++) {
-        const ptx__behaviour *b = fresh ? ptx__behaviour_of(p) : NULL;
+        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
+        unsigned wants;
+        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
+        if (fresh && f < end) {
+            wants = f->facts & 7u;
+            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
+            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
+        }
         fresh = strchr(" ;{}\n\t", *p) != NULL;
-        if (!b) continue;
-        if (b->who == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : b->who > *who) *who = b->who;
-        if (b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
     if (*who == PTX__WHO_MEMBERS
@@ -4594,7 +4722,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->version = version;
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
-    ptx__behave(form, m->chars.at + form->text);
+    ptx__behave(form, &ptx__rows[m->first[op]], mods);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -4804,9 +4932,28 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
 }
 #define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
+/* The operand that is looked at, and whose it is. */
+typedef struct ptx__use {
+    ptx_kernel *k;
+    const char *site;
+    const ptx__row *row;
+    unsigned index; /* from 1 on */
+} ptx__use;
+static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
+    ptx__use u;
+    u.k = k;
+    u.site = site;
+    u.row = &ptx__rows[k->m->first[op]];
+    u.index = 1;
+    return u;
+}
+static uint32_t ptx__facts(const ptx__use *u) { return ptx__rows[u->k->m->first[u->row->op]].facts; }
+static const char *ptx__use_name(const ptx__use *u) {
+    return *u->row->name ? u->row->name : "a raw instruction";
+}
+
 /* An immediate as an operand of that type. */
-static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                         unsigned type) {
+static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
     char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
     uint32_t tag = PTX__W_UNSIGNED;
@@ -4817,7 +4964,8 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
             int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
             if (!fits) {
-                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
+                ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32", u->index,
+                          ptx__use_name(u), value);
                 return 0;
             }
             bits = word | (fits == 2 ? PTX__LOST : 0);
@@ -4830,14 +4978,14 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
             || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
-            ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %lld does not fit %s", index, name,
-                      (long long)bits, ptx__fact(v.type ? v.type : type)->name);
+            ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
+                      ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
             return 0;
         }
     }
-    ptx__word(k, PTX__WORD(tag, 0));
-    ptx__word(k, (uint32_t)bits);
-    ptx__word(k, (uint32_t)(bits >> 32));
+    ptx__word(u->k, PTX__WORD(tag, 0));
+    ptx__word(u->k, (uint32_t)bits);
+    ptx__word(u->k, (uint32_t)(bits >> 32));
     return 1;
 }
 
@@ -4849,8 +4997,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* An immediate against the limits of its slot, if it has any. */
-static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                       char letter, unsigned type) {
+static int ptx__within(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
     int ok;
@@ -4867,82 +5014,75 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
     if (ok) return 1;
     if (limit->high == high || letter == 'O')
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s, not %lld", index, name, limit->what,
-                  (long long)x);
+        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s, not %lld", u->index,
+                  ptx__use_name(u), limit->what, (long long)x);
     else
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s from 0 to %lld, not %lld", index, name,
-                  limit->what, (long long)high, (long long)x);
+        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s from 0 to %lld, not %lld",
+                  u->index, ptx__use_name(u), limit->what, (long long)high, (long long)x);
     return 0;
 }
 
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
    vadd2 and its like choose, the random bits of cvt.rs, whom tcgen05.commit tells. */
-static int ptx__register_only(const char *name, unsigned index) {
-    size_t n;
-    int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
-    static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
-                                        "tex.", "tld4", "istypep"};
-    size_t i;
-    if (index == 1 && strchr("msti", *name))
-        for (i = 0; i < sizeof first / sizeof *first; i++)
-            if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
-    if (index >= 2
-        && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0
-            || strncmp(name, "tcgen05.commit", 14) == 0))
-        return 1;
-    if (!video) return index >= 3 && strcmp(name, "cvt") == 0;
-    n = strcspn(name, "%");
-    return name[n - 1] == '2' || name[n - 1] == '4';
+static int ptx__register_only(const ptx__use *u) {
+    switch (ptx__facts(u) & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
+    case 0: return 0;
+    case PTX__REGISTER_1: return u->index == 1;
+    case PTX__REGISTERS_2: return u->index >= 2;
+    case PTX__REGISTERS_3: return u->index >= 3;
+    default: return 1;
+    }
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
-static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                           unsigned type, int loose) {
+static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
     int fits =
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
-    if (v.kind == PTX__REG && v.owner == k->owner && fits) {
+    if (v.kind == PTX__REG && v.owner == u->k->owner && fits) {
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
-        if (PTX__INDEX(word) >= k->registers[tag]) return ptx__mine(k, site, v, "a source");
+        if (PTX__INDEX(word) >= u->k->registers[tag]) return ptx__mine(u->k, u->site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
-        ptx__word(k, word);
+        ptx__word(u->k, word);
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
-        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
+        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(u);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b'
-            && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0
-                || strncmp(name, "st.async", 8) == 0))
-            fits = 0;
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts(u) & PTX__NO_FLOATS) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
-            return ptx__push_imm(k, site, name, index, v, type);
-    } else if (v.kind != PTX__REG || v.owner != k->owner) {
+            return ptx__push_imm(u, v, type);
+    } else if (v.kind != PTX__REG || v.owner != u->k->owner) {
         char what[32];
-        snprintf(what, sizeof what, "operand %u", index);
-        ptx__mine(k, site, v, what);
+        snprintf(what, sizeof what, "operand %u", u->index);
+        ptx__mine(u->k, u->site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
-              want->name, where, *where ? "" : ptx__cure(v, type).s);
+    ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
+              ptx__use_name(u), ptx__describe(v), want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
 /* The same; most operands are registers of just that type, and need no more than this. */
-static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                            unsigned type, int loose) {
+static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
-    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
-        && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
-        ptx__word(k, (uint32_t)v.bits);
+    if (v.kind == PTX__REG && v.type == type && v.owner == u->k->owner && !(v.flags & PTX__INVERTED)
+        && PTX__INDEX((uint32_t)v.bits) < u->k->registers[tag]) {
+        ptx__word(u->k, (uint32_t)v.bits);
         return 1;
     }
-    return ptx__push_other(k, site, name, index, v, type, loose);
+    return ptx__push_other(u, v, type, loose);
 }
 
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
+/* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
+   operands. PTX__INTO: the result is a variable's. */
+#define PTX__WHAT(op, type, src_type, n)                                                                     \
+    ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
+#define PTX__INTO (1u << 29)
+#define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into);
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -4952,14 +5092,14 @@ static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v,
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[2];
+        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
         v = ptx__unplaced(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
         src[0] = ptx__close(&v);
         src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
         k->guard = guard;
         return ptx__open(k, d);
     }
@@ -5041,27 +5181,19 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   depends on the kinds of its operands (a handle without owner, register and number), and for numbers on an
-   upper limit; so the first of a kind leaves a memo, and the next only has its handles checked. */
+   depends on the kinds of its operands (a handle's upper 16 bits, where neither owner, register nor a small
+   number stands) and for numbers on an upper limit; so the first of a kind leaves a memo, and the next only
+   has its handles checked. */
 
-/* The kind of an operand: those bits of a handle's upper half, by its top three. */
-static uint32_t ptx__kind_of(ptx_val v) {
-    static const uint32_t mask[8] = {0xffffffffu, 0xffff0000u, 0xff800000u, 0xff800000u,
-                                     0xc0000000u, 0xc0000000u, 0xff800000u, 0xfff80000u};
-    return (uint32_t)(v.handle >> 32) & mask[v.handle >> 61];
-}
-static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
-    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
-}
+/* The kind of an operand. */
+static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
-    if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
-    if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
-    if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
-    if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    hash ^= hash >> 15;
-    return hash * 2246822519u >> 23;
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
+    return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
+}
+static uint64_t ptx__kinds_of(const ptx_val *src) {
+    return src[0].handle >> 48 | src[1].handle >> 48 << 16 | src[2].handle >> 48 << 32
+           | src[3].handle >> 48 << 48;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -5081,24 +5213,24 @@ static uint32_t ptx__slot_most(char letter) {
 
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
    mnemonic, a result and those operands, as they were. */
-static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
-                          const ptx_val *src, unsigned n, int into, ptx_val result) {
+static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
+    const unsigned op = what & 0xfffu, n = PTX__COUNT_OF(what);
+    const int into = (what & PTX__INTO) != 0;
     ptx__memo memo;
     uint32_t i, place;
-    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
-        || ins->results != (into || ptx__is_register(result)))
+    if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
-    memo.what = ptx__what(op, type, src_type, n, into);
-    place = ptx__memo_place(memo.what, mods, src, n);
+    memo.what = what;
+    memo.kinds = ptx__kinds_of(src);
+    place = ptx__memo_place(what, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
         const ptx__operand v = ptx__open(k, src[i]);
-        memo.kind[i] = ptx__kind_of(src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
             if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
@@ -5149,11 +5281,10 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     k->m->memo[place] = memo;
 }
 
-/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
-PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v) {
-    const uint32_t word = (uint32_t)v.handle;
-    return ((uint32_t)(v.handle >> 32) ^ (memo->kind[i] | k->owner))
-           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+/* A register as a source. Anything but 0: it is not this kernel's. */
+PTX__INLINE uint32_t ptx__not_mine(const ptx_kernel *k, ptx_val v) {
+    return ((uint32_t)(v.handle >> 32 & 0xffffu) ^ k->owner)
+           | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
 /* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
@@ -5166,11 +5297,10 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
         const uint32_t tag = memo->tag[i];
         const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            wrong |= ptx__not_mine(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
             continue;
         }
-        wrong |= memo->kind[i] ^ ptx__kind_of(src[i]);
         w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
         w[1] = (uint32_t)number;
         w[2] = 0;
@@ -5190,37 +5320,38 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
     return wrong ? NULL : w;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into);
 
-/* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known. */
-PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
-    uint32_t *w, *first, place;
+/* Record a plain instruction of at most four sources; behind them src is zero. into, with PTX__INTO: write
+   there instead of to a new value. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into) {
+    const uint64_t kinds = ptx__kinds_of(src);
+    const unsigned n = PTX__COUNT_OF(what);
+    uint32_t wrong = 0, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned i;
     ptx_val d;
-    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu) goto first;
-    memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
-    if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
-    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+    if (!ptx__ready(k)) return ptx__none();
+    memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        goto first;
+        return ptx__record_new(k, site, what, mods, src, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
     if (!memo->mixed)
         for (i = 0; i < n; i++) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            wrong |= ptx__not_mine(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
         }
     else {
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) goto first;
+    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -5241,20 +5372,14 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     }
     if (!memo->result) return ptx__none();
     *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-    d.handle = (uint64_t)(memo->result | k->owner) << 32 | *first;
+    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
-first:
-    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
 }
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, ptx_val a, const ptx_val *into) {
-    return ptx__record_n(k, site, op, mods, type, src_type, &a, 1, into);
-}
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, *src, into); /* most have one */
-    if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                               const ptx_val *into) {
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    return ptx__record(k, site, what, mods, src, into);
 }
 
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
@@ -5264,12 +5389,13 @@ static int ptx__mixes(unsigned op, const ptx__operand *src) {
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    const size_t before = k ? k->ins.count : 0;
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into) {
+    const size_t before = k->ins.count;
+    const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (!ptx__ready(k) || ptx__stale(k, k, site)) return d;
+    if (ptx__stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5280,16 +5406,15 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
                                        : ptx__rows[k->m->first[op]].name),
                d;
     if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
+    if (k->ins.count == before + 1) ptx__remember(k, what, mods, src, d);
     return d;
 }
 
 /* -- instructions with groups, memory operands, several results, or limits -- */
 
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
-                            uint32_t bytes);
+static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
 /* The types that an instruction takes from its operands: a register decides before an immediate does, and
@@ -5316,98 +5441,96 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
     }
 }
 
-static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                           char letter) {
+static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
     ptx__access mem;
     mem.base = ptx__unplaced(v, &mem.offset);
-    if (!ptx__is_mine(k, &mem.base)) {
+    if (!ptx__is_mine(u->k, &mem.base)) {
         char what[40];
-        snprintf(what, sizeof what, "operand %u of %.20s", index, name);
-        return ptx__mine(k, site, mem.base, what);
+        snprintf(what, sizeof what, "operand %u of %.20s", u->index, ptx__use_name(u));
+        return ptx__mine(u->k, u->site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
     if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
     if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s must be an address in %s space, this is in %s",
-                  index, name, want->what, spaces[v.space]);
+        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
+                  "operand %u of %s must be an address in %s space, this is in %s", u->index,
+                  ptx__use_name(u), want->what, spaces[v.space]);
         return 0;
     }
     if (letter == 'a') {
-        ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
-        ptx__word(k, (uint32_t)mem.base.bits);
-        ptx__word(k, (uint32_t)(int32_t)mem.offset);
+        ptx__word(u->k, PTX__WORD(PTX__W_MEM, 0));
+        ptx__word(u->k, (uint32_t)mem.base.bits);
+        ptx__word(u->k, (uint32_t)(int32_t)mem.offset);
         return 1;
     }
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
-            return ptx__push_source(k, site, name, index, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s is an address in a register, without offset",
-                  index, name);
+            return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
+        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
+                  "operand %u of %s is an address in a register, without offset", u->index, ptx__use_name(u));
         return 0;
     }
-    return ptx__push_memory(k, site, name, &mem, want->bytes);
+    return ptx__push_memory(u, &mem, want->bytes);
 }
 
 /* An integer with limits. */
-static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index,
-                             ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
+static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
-        if (!ptx__within(k, site, name, index, v, limit->letter, type)) return 0;
+        if (!ptx__within(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
-        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s must be %s, not a value in a register (%s)", index,
-                  name, limit->what, ptx__describe(v));
+        ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s must be %s, not a value in a register (%s)",
+                  u->index, ptx__use_name(u), limit->what, ptx__describe(v));
         return 0;
     }
-    return ptx__push_source(k, site, name, index, v,
-                            v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
+    return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
 
 /* What a fragment of a matrix must not be, though it has the bits: NULL, or what it is called. */
-static const char *ptx__no_fragment(const ptx__row *row, unsigned type, unsigned given) {
-    if (strncmp(row->name + (*row->name == 'w'), "mma", 3) != 0) return NULL;
+static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
+    if (!(ptx__facts(u) & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
     return (type == PTX_F16 && given == PTX_BF16X2) || (type == PTX_BF16 && given == PTX_F16X2) ? "pairs"
                                                                                                 : NULL;
 }
 
-/* Which bytes of which threads have the scales of a product: operands of 16 bits, of A and then of B. */
-static int ptx__scale_ok(const ptx__row *row, unsigned index, uint64_t number) {
-    const char *vector = strstr(row->name, "scale_vec::");
-    unsigned which = index - (strncmp(row->name, "mma.sp", 6) == 0 ? 16 : 12);
-    if (!vector || *row->name != 'm') return 1;
-    if (which % 3 == 0) return number < 4 && number % (uint64_t)(vector[11] - '0') == 0;
-    return number < (which == 1 ? 2u : 4u);
-}
-
 /* What a number must be in a slot that takes any of its type: NULL where it is. */
-static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned index, uint64_t number,
-                                     unsigned type) {
-    const char *name = row->name;
-    if (letter == 'd' && row->op == PTX_ST_BULK && (number > 16777216 || number % 8))
+static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
+    const uint32_t facts = ptx__facts(u), scales = facts / PTX__SCALES_1 & 7u;
+    const unsigned op = u->row->op;
+    if (letter == 'd' && op == PTX_ST_BULK && (number > 16777216 || number % 8))
         return "a multiple of 8, to 16777216";
-    if (letter == 'h' && *name == 'c' && !number && !strstr(name, "im2col")) return "a mask that is not 0";
-    if (letter == 'h' && !ptx__scale_ok(row, index, number))
-        return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    if (letter == 'h' && (op == PTX_BULK_G2S || op == PTX_BULK_S2G_MASKED || op == PTX_TENSOR_G2S) && !number)
+        return "a mask that is not 0";
+    if (letter == 'h'
+        && scales) { /* three operands for A, then for B: the scales, their byte, their thread */
+        const unsigned which = u->index - (op >= PTX_MMA_SP_M16N8K16_F32 ? 16u : 12u);
+        if (which % 3 == 0 ? number >= 4 || number % scales : number >= (which == 1 ? 2u : 4u))
+            return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    }
     if (letter != 'u') return NULL;
-    if (strncmp(name, "wmma.", 5) == 0) {
+    if (facts & PTX__IS_WMMA) {
         unsigned bits = ptx__fact(type)->bits; /* a row of bytes begins where a thread's part may, at least */
         if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
             return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
     }
-    if (index != 2) return NULL;
-    if (row->op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
-    if (number > 1 && strstr(name, ".parity")) return "a parity, 0 or 1";
+    if (u->index != 2) return NULL;
+    if (op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
+    if (number > 1 && facts & PTX__PARITY) return "a parity, 0 or 1";
     return NULL;
 }
 
-static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index,
-                          ptx__operand v, char letter, unsigned type, unsigned src_type) {
+static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsigned type, unsigned src_type) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site;
+    const ptx__row *row = u->row;
+    const unsigned index = u->index;
+    const uint32_t facts = ptx__facts(u);
     const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
@@ -5419,14 +5542,15 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'c': want = ptx__in_register(src_type); break;
     case 'p': want = PTX_PRED; break;
     case 'x':
-        parts = ptx__no_fragment(row, type, v.type);
+        parts = ptx__no_fragment(u, type, v.type);
         if (parts) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index, row->name,
                       ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
-        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")
-            && (*row->name == 'w' || v.kind != PTX__IMM)) {
+        if (v.kind != PTX__REG
+            && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
+                || (facts & PTX__IS_MMA && v.kind != PTX__IMM))) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
                       index, row->name, ptx__describe(v));
             return 0;
@@ -5457,16 +5581,15 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                 return 0;
         }
         limit = ptx__limit_of(letter);
-        return limit ? ptx__push_limited(k, site, row->name, index, v, limit, type)
-                     : ptx__push_place(k, site, row->name, index, v, letter);
+        return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_place(u, v, letter);
     }
-    says = number ? ptx__number_wrong(row, letter, index, v.bits, type) : NULL;
+    says = number ? ptx__number_wrong(u, letter, v.bits, type) : NULL;
     if (says) {
         ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
                   (long long)v.bits);
         return 0;
     }
-    return ptx__push_source(k, site, row->name, index, v, want, loose);
+    return ptx__push_source(u, v, want, loose);
 }
 
 static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, unsigned actual) {
@@ -5548,7 +5671,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
         for (i = 0; i < n && !wrong; i++)
-            wrong = (p[PTX__P_KINDS + i] | k->owner) ^ (uint32_t)(src[i].handle >> 32);
+            wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++)
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
@@ -5563,7 +5686,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
         to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->handle = (uint64_t)(*made++ | k->owner) << 32 | to[-1];
+        out++->handle = (uint64_t)(*made++ << 16 | k->owner) << 32 | to[-1];
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
@@ -5636,7 +5759,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__operand v[PTX__OPERANDS_MAX];
     const ptx__row *row;
     const char *p, *slots;
-    uint32_t form;
+    uint32_t form = 0;
+    ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
@@ -5644,10 +5768,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
-    for (i = 0; i < n; i++) {
-        v[i] = ptx__open(k, src[i]);
-        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
-    }
+    u = ptx__use_of(k, site, op);
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5656,6 +5777,17 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
                   row->name);
         return;
+    }
+    if ((type || !row->types) && (src_type || !row->src) && *slots != 'm') {
+        form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+        if (!form) return;
+        if (!into && !k->guard && k->m->forms.at[form - 1].pattern
+            && ptx__repeat(k, site, form - 1, src, n, out))
+            return;
+    }
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__open(k, src[i]);
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
     if (type == PTX_NONE && row->types && *slots != 'c') {
         ptx__infer(slots, v, n, &actual, &src_type);
@@ -5674,11 +5806,9 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__infer(slots, v, n, &r, &src_type);
     }
     if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
-    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
-        return;
-    row = k->m->forms.at[form - 1].row;
+    row = u.row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
@@ -5721,7 +5851,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (parts && v[i].kind == PTX__REG) parts = 1;
-        if (*p == 'x' && v[i].kind == PTX__IMM && strncmp(row->name, "mma", 3) == 0
+        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__facts(&u) & PTX__IS_MMA
             && (!parts || (parts == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
                       ptx__describe(v[i]),
@@ -5732,7 +5862,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
-        if (!ptx__ready(k) || !ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
+        u.index = i + 1;
+        if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
             return;
@@ -5760,52 +5891,60 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
+/* The same of numbers that may be none: those are told. */
+static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
+    return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
+}
+
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
         ptx__fail(k, PTX_E_UNDEFINED, site,
                   k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    ptx_val src[3];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
     src[2] = c;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[4];
+    ptx_val src[PTX__MEMO_MAX];
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
-    ptx_val src[5];
+    ptx_val src[5], out = ptx__none();
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
     src[4] = e;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, NULL);
+    if (!ptx__ready(k) || ptx__stale(k, k, site)) return out;
+    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
+    return ptx__ready(k) ? out : ptx__none();
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
@@ -5814,15 +5953,15 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     v = ptx__settle_place(k, site, &a);
     if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
-        return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, a, NULL);
-    return ptx__record_one(k, site, PTX_CVT, mods, type, v.type, a, NULL);
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, PTX_CVT_PAIR, mods, type, PTX_F32, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
 }
 
 /* -- kernels and their memory -- */
@@ -6126,7 +6265,8 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    v = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, v, NULL);
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
+                        NULL);
     return ptx__with_space(v, (unsigned)space);
 }
 
@@ -6395,8 +6535,9 @@ static ptx_val ptx__suited(ptx_kernel *k, const char *site, const char *what, pt
 /* -- memory -- */
 
 /* Push [base + offset] for an access of that many bytes. */
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
-                            uint32_t bytes) {
+static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site, *name = ptx__use_name(u);
     ptx__operand b = mem->base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
@@ -6455,7 +6596,9 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem) {
+static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site, *name = ptx__use_name(u);
     static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
     if (mem->policy - 1 < k->registers[PTX__W_64]) {
@@ -6493,6 +6636,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
                       ptx_mem address, const ptx_val *otherwise, ptx_val *out) {
     uint32_t i, form;
     ptx__access mem;
+    ptx__use u;
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
@@ -6506,7 +6650,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
         if (guard) {
             ptx_val init =
                 ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
-            d[i] = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
@@ -6515,11 +6659,12 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (guard) ptx_guard_(k, site, *guard);
     if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_LD);
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].handle);
     results = k->words.count - at;
-    if (!ptx__push_memory(k, site, "ld", &mem, n * ptx_type_bytes(type))) return;
-    if (!ptx__push_policy(k, site, "ld", &mem)) return;
+    if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
@@ -6550,6 +6695,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     unsigned printed;
     size_t at;
     ptx__access mem;
+    ptx__use u;
     ptx__operand v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
     mem = ptx__open_memory(k, address);
@@ -6568,11 +6714,14 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
-    if (!ptx__push_memory(k, site, "st", &mem, n * ptx_type_bytes(type))) return;
+    u = ptx__use_of(k, site, PTX_ST);
+    if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "st", i + 2, v[i], ptx__in_register(type), 0)) return;
-    if (!ptx__push_policy(k, site, "st", &mem)) return;
+    for (i = 0; i < n; i++) {
+        u.index = i + 2;
+        if (!ptx__push_source(&u, v[i], ptx__in_register(type), 0)) return;
+    }
+    if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
@@ -6585,6 +6734,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     ptx_val d = ptx__none();
     ptx__operand v[2];
     ptx__access mem;
+    ptx__use u;
     unsigned i, type;
     uint32_t form;
     size_t at, results = 0;
@@ -6606,20 +6756,22 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, v[i], 't');
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
+    u = ptx__use_of(k, site, op);
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
         ptx__word(k, (uint32_t)d.handle);
         results = 1;
     }
-    if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
+    if (!ptx__push_memory(&u, &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
         if (type == PTX_B128 && v[i].kind == PTX__IMM)
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
                       i + 2);
-        if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
+        u.index = i + 2;
+        if (!ptx__push_source(&u, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
-    if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
+    if (!ptx__push_policy(&u, &mem)) return ptx__none();
     ptx__commit_plain(k, site, form - 1, at, results);
     return d;
 }
@@ -6731,6 +6883,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
                              const ptx_val *parts) {
     ptx_val d = ptx__none();
     ptx__operand p[4];
+    ptx__use u;
     unsigned part;
     uint32_t i, form;
     size_t at;
@@ -6746,11 +6899,14 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
     for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, ptx__open(k, parts[i]), 't');
     if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_MOV);
     d = ptx__new_register(k, site, type);
     ptx__word(k, (uint32_t)d.handle);
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "mov", i + 1, p[i], part, 1)) return ptx__none();
+    for (i = 0; i < n; i++) {
+        u.index = i + 1;
+        if (!ptx__push_source(&u, p[i], part, 1)) return ptx__none();
+    }
     ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
@@ -6892,6 +7048,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     unsigned who, effect;
     size_t at;
     ptx__operand v[64];
+    ptx__use u;
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -6940,6 +7097,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
         if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits) {
             ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
@@ -6952,13 +7110,13 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     for (i = 0; i < n; i++) {
         unsigned type = v[i].type;
         int ok;
+        u.index = i + 1;
         if (v[i].kind == PTX__PLACE || v[i].kind == PTX__PLACE_SYM || v[i].kind == PTX__SYM)
-            ok = ptx__push_place(k, site, "a raw instruction", i + 1, v[i], 'm');
+            ok = ptx__push_place(&u, v[i], 'm');
         else if (v[i].kind == PTX__IMM && type == PTX_NONE)
-            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i],
-                                  (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
+            ok = ptx__push_source(&u, v[i], (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
         else
-            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i], type, 0);
+            ok = ptx__push_source(&u, v[i], type, 0);
         if (!ok) {
             k->words.count = at;
             return 0;
@@ -7352,13 +7510,13 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     }
     if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
-    return ptx__record_one(k, site, PTX_CVTA, ptx__space_mod(o.space), PTX_U64, PTX_NONE, v, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__settle_place(k, site, &address);
-    address = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE,
-                              address, NULL);
+    address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
+                              ptx__space_mod((unsigned)space), address, NULL);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
 }
@@ -7586,11 +7744,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, var.cell, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
     ptx__operand cell, from;
@@ -7605,7 +7763,8 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
                   "ptx_set: the variable and the value are addresses of different spaces");
         return;
     }
-    ptx__record_one(k, site, PTX_MOV, 0, ptx__as_bits(cell.type), PTX_NONE, value, &var.cell);
+    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
+                    &var.cell);
 }
 
 /* -- control flow -- */
@@ -10721,6 +10880,497 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
+}
+
+/* ---- [MATH] -----------------------------------------------------------------------------------------------
+
+   A function is a formula: a text of statements "result=operation operands;", one letter a value.
+   ptx__evaluate() reads it and records one instruction a statement.
+     r:operation ...    r is a variable: later statements set it, also inside an `if`
+     if p; else; end    control flow on a predicate
+     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
+     f,g=name x y       a formula in a formula, here one with two results
+   Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
+   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
+   makes no fma of them. */
+typedef struct ptx__calc {
+    char name[5], result, operand; /* types, see ptx__letter_type */
+    uint16_t op;
+    ptx_mods mods;
+} ptx__calc;
+#define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
+static const ptx__calc ptx__calcs[] = {
+    {"fma", 0, 'f', PTX_FMA, PTX_RN},      {"mul", 0, 'f', PTX_MUL, PTX_RN},
+    {"add", 0, 'f', PTX_ADD, PTX_RN},      {"sub", 0, 'f', PTX_SUB, PTX_RN},
+    {"sel", 0, 'f', PTX_SELP, 0},          {"isel", 0, 'b', PTX_SELP, 0},
+    {"abs", 0, 'f', PTX_ABS, 0},           {"neg", 0, 'f', PTX_NEG, 0},
+    {"cps", 0, 'f', PTX_COPYSIGN, 0},      {"min", 0, 'f', PTX_MIN, 0},
+    {"max", 0, 'f', PTX_MAX, 0},           {"div", 0, 'f', PTX_DIV, PTX_RN},
+    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN},    {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX},  {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ},
+    {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
+    {"and", 0, 'b', PTX_AND, 0},           {"or", 0, 'b', PTX_OR, 0},
+    {"xor", 0, 'b', PTX_XOR, 0},           {"shl", 0, 'b', PTX_SHL, 0},
+    {"shr", 0, 'u', PTX_SHR, 0},           {"sar", 0, 's', PTX_SHR, 0},
+    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP},  {"iadd", 0, 'u', PTX_ADD, 0},
+    {"isub", 0, 'u', PTX_SUB, 0},          {"imul", 0, 'u', PTX_MUL, 0},
+    {"imad", 0, 'u', PTX_MAD, 0},          {"uhi", 0, 'u', PTX_MUL, PTX_HI},
+    {"umul", 0, 'u', PTX_MUL, PTX_WIDE},   {"umad", 0, 'u', PTX_MAD, PTX_WIDE},
+    {"qshl", 0, 'd', PTX_SHL, 0},          {"qshr", 0, 'd', PTX_SHR, 0},
+    PTX__SETP("lt", 'f', LT),              PTX__SETP("le", 'f', LE),
+    PTX__SETP("gt", 'f', GT),              PTX__SETP("ge", 'f', GE),
+    PTX__SETP("eq", 'f', EQ),              PTX__SETP("ltu", 'f', LTU),
+    PTX__SETP("gtu", 'f', GTU),            PTX__SETP("geu", 'f', GEU),
+    PTX__SETP("neu", 'f', NEU),            PTX__SETP("nan", 'f', ISNAN),
+    PTX__SETP("ilt", 's', LT),             PTX__SETP("ieq", 's', EQ),
+    PTX__SETP("ine", 's', NE),             PTX__SETP("uge", 'u', GE),
+    {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},   {"flr", 'f', 'f', PTX_CVT, PTX_RMI},
+    {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
+    {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
+    {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
+    {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+};
+#undef PTX__SETP
+
+typedef struct ptx__formula {
+    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
+} ptx__formula;
+
+/* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
+#define PTX__EXP_REDUCE                                                                                      \
+    "t=fma x 0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.62e43p-1 x;f=fma n 0x1.05c61p-29 f;"
+#define PTX__SIN_PI                                                                                          \
+    "z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"                                                            \
+    "p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p f f;"           \
+    "t=shl t 31;r=xor r t;"
+#define PTX__ATAN                                                                                            \
+    "q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4 0x1.b4dfdcp-4 -0x1.230abp-3"         \
+    " 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;v=fma q t t;"
+#define PTX__EXP6 "0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1"
+#define PTX__LOG_REDUCE                                                                                      \
+    "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"                                                 \
+    "if c;v=mul x 0x1p23;d=mov 0xb800000;end;"                                                               \
+    "e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+#define PTX__LOG_FINISH                                                                                      \
+    "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
+
+static const ptx__formula ptx__formulas[] = {
+    {"floor", "r=flr x;", NULL},
+    {"ceil", "r=cei x;", NULL},
+    {"trunc", "r=trc x;", NULL},
+    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
+    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
+    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
+    {"clamp", "r=max x y;r=min r z;", NULL},
+    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
+    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
+    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
+    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
+     NULL},
+    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;", ""},
+    {"exp",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     ""},
+    {"exp2", "r=ex2 x;", ""},
+    {"exp10",
+     "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
+     "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
+     ""},
+    {"expm1",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;g=mul f f;p=fma p g f;"
+     "s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a 87;if c;q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;"
+     "r=cps x r;",
+     ""},
+    {"log",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;" PTX__LOG_FINISH,
+     ""},
+    {"sin",
+     "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"cos",
+     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;"
+     "f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn a 0x40000000;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"log2",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3 0x1.272826p-2"
+     " -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     ""},
+    {"log10",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4 0x1.63faa2p-4"
+     " -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;"
+     PTX__LOG_FINISH,
+     ""},
+    {"log1p",
+     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;"
+     "if c;c=gt x 1;v=mul x 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;"
+     "e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;"
+     "c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
+     "r=cps x r;",
+     ""},
+    {"sincos",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
+     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
+     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
+     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;"
+     "c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;"
+     "u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
+     ""},
+    {"quarter",
+     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
+     "c=ine n 0;n=isub 0 s;s=isel n s c;",
+     ""},
+    {"tan",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
+     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;"
+     "if c;f,t,h=quarter x;l=mov 0.0;end;"
+     "z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;"
+     "l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;"
+     "c=and t 1;c=ine c 0;r=sel q g c;",
+     ""},
+    {"arc",
+     "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
+     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;"
+     "p=poly z 0x1.5959aap-5 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;"
+     "s=mov c;",
+     ""},
+    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;", ""},
+    {"acos",
+     "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
+     "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
+     ""},
+    {"atan2",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
+     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;"
+     "if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;z=mul t t;" PTX__ATAN
+     "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;"
+     "w=neg v;w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     ""},
+    {"half_exp", /* e^|x| / 2 */
+     "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
+     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;"
+     "c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;end;",
+     ""},
+    {"sinh",
+     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;"
+     "p=poly z 0x1.76771ep-19 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;"
+     "c=lt a 1;r=sel p h c;r=cps x r;",
+     ""},
+    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", ""},
+    {"root3",
+     "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
+     "r=fma e -0x1.555556p-2 v;", ""},
+    {"cbrt",
+     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;"
+     "if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+     ""},
+    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", ""},
+    {"hypot",
+     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;"
+     "if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;"
+     "u=mul x k;v=mul y k;h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;"
+     "r=sel I r d;end;",
+     ""},
+    {"erf",
+     "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
+     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;"
+     "q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
+     ""},
+    {"pow",
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"
+     "if c;b=lt v 0x1p-126;w=mul v 0x1p23;v=sel w v b;d=isel 0xb800000 0 b;end;"
+     "e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
+     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;"
+     "h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;"
+     "k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;"
+     "u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
+     "h=add s a;s=sub h s;l=sub a s;"
+     "q=mul y h;u=neg q;u=fma y h u;l=fma y l u;t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;"
+     "p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;"
+     "r:ldx p t;a=abs q;b=gtu a 125;c=or b c;"
+     "if c;r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;"
+     "v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;"
+     "r=sel N r c;"
+     "j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;"
+     "c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;"
+     "r=sel 1 r c;end;",
+     ""},
+    {"atan",
+     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;"
+     PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
+     ""},
+    {"tanh",
+     "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
+     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;"
+     "e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     ""},
+    /* Payne and Hanek: |x| from 2^16 on */
+    {"fraction",
+     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;"
+     "c=and e 64;c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;"
+     "f=isel 0xe06db14a 0x94fe13ab c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;"
+     "c=and e 32;c=ine c 0;a=isel b a c;b=isel f b c;f=isel g f c;g=isel h g c;"
+     "a=shf b a e;b=shf f b e;f=shf g f e;"
+     "l=umul f m;k,l=unpair l;n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;", ""},
+    {"turn",
+     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
+     "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
+     ""},
+};
+
+typedef struct ptx__evaluation {
+    ptx_kernel *k;
+    const char *site, *at; /* of the caller; where in the text */
+    ptx_type type;         /* f32 or f64 */
+    ptx_val value[64];     /* by letter, from 'A' on */
+    ptx_var var[64];
+} ptx__evaluation;
+
+static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
+    static const char letters[] = "gsubqdp";
+    static const uint8_t types[] = {PTX_F32, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64, PTX_B64};
+    const char *at = letter ? strchr(letters, letter) : NULL;
+    return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
+}
+
+/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+    const char *s = e->at;
+    int negative = *s == '-', hex, point = 0, exponent = 0;
+    double v = 0, factor = 2, tens = 1;
+    s += negative;
+    hex = s[0] == '0' && s[1] == 'x';
+    for (s += 2 * hex;; s++) {
+        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
+        if (*s == '.')
+            point = 1;
+        else if (digit < 0)
+            break;
+        else {
+            v = v * (hex ? 16 : 10) + digit;
+            if (point) exponent -= 4, tens *= 10;
+        }
+    }
+    if (!hex) exponent = 0, v /= tens;
+    if (*s == 'p') {
+        int down = s[1] == '-', power = 0;
+        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
+        exponent += down ? -power : power;
+        point = 1;
+    }
+    if (exponent < 0) factor = 0.5, exponent = -exponent;
+    for (; exponent; exponent--) v *= factor;
+    e->at = s;
+    if (negative) v = -v;
+    if (type == PTX_NONE && point) type = e->type;
+    return type == PTX_F32 ? ptx_f32(v) : type == PTX_F64 ? ptx_f64(v) : type == PTX_S32 ? ptx_s32((int64_t)v)
+                               : ptx_u32((uint32_t)(int64_t)v);
+}
+
+static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+    char c = *e->at;
+    ptx_val v;
+    int minus = c == '-';
+    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
+        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
+        uint64_t bits = (uint64_t)high << 32;
+        double special;
+        memcpy(&special, &bits, sizeof special);
+        e->at += 1 + minus;
+        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    }
+    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    e->at++;
+    v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
+    if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
+        v = ptx_as(v, type);
+    return v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]);
+
+static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+    uint32_t i;
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
+        const ptx__formula *f = ptx__formulas + i;
+        if (!strncmp(f->name, name, length) && !f->name[length])
+            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
+    }
+    return "";
+}
+
+/* p 2^n; p is a register, or the immediate 1. */
+static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
+    if (e->type == PTX_F32) {
+        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
+        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
+        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
+    }
+    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
+        n = half[0];
+    }
+    half[0] = ptx_u32(0);
+    half[1] = ptx_s32(0x3ff00000);
+    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
+    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
+    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
+    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
+}
+
+/* One operation with its operands, up to the ';'. */
+static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+    const char *name = e->at;
+    const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
+    ptx_val v[8];
+    ptx_type type;
+    uint32_t n = 0;
+    size_t length = 0;
+    int poly;
+    while (name[length] != ' ' && name[length] != ';') length++;
+    while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
+    poly = length == 4 && !memcmp(name, "poly", 4);
+    type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
+    for (e->at += length; *e->at == ' ' && n < 8;) {
+        e->at++;
+        v[n++] = ptx__math_operand(e, type);
+        if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
+    }
+    if (calc < end)
+        ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
+                 calc->result ? type : PTX_NONE, n, v, 1, out);
+    else if (poly || !memcmp(name, "mov", length))
+        out[0] = v[n - 1];
+    else if (!memcmp(name, "ldx", length))
+        out[0] = ptx__math_scale(e, v[0], v[1]);
+    else if (!memcmp(name, "pair", length))
+        out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
+    else if (!memcmp(name, "unpair", length))
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
+    else
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+}
+
+static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
+    if (e->var[i].cell.handle) {
+        if (ptx__is_register(v)) v = ptx_as(v, ptx_type_of(e->var[i].cell));
+        ptx_set_(e->k, e->site, e->var[i], v);
+    }
+    else if (variable)
+        e->var[i] = ptx_var_new_(e->k, e->site, v);
+    else
+        e->value[i] = v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]) {
+    static const ptx__evaluation empty = PTX_ZERO;
+    static const char letters[] = "xyzw";
+    ptx__evaluation e = empty;
+    ptx_val result[3];
+    uint32_t i;
+    e.k = k, e.site = site, e.type = type, e.at = text;
+    for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
+    for (; *e.at; e.at++) { /* at a statement, then at its ';' */
+        const char *s = e.at;
+        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+            for (i = 0; s[2 * i + 1] == ',';) i++;
+            e.at += 2 * i + 2;
+            ptx__math_operation(&e, result);
+            for (;; i--) {
+                ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
+                if (!i) break;
+            }
+        } else if (s[0] == 'i') {
+            e.at += 3;
+            ptx_if_(k, site, ptx__math_operand(&e, PTX_NONE));
+        } else {
+            e.at += s[1] == 'l' ? 4 : 3;
+            if (s[1] == 'l')
+                ptx_else_(k, site);
+            else
+                ptx_end_(k, site);
+        }
+    }
+    e.at = "r";
+    out[0] = ptx__math_operand(&e, type);
+    for (i = 1; i < 3; i++) {
+        e.at = i == 1 ? "s" : "q";
+        if (e.value[*e.at - 'A'].handle || e.var[*e.at - 'A'].cell.handle)
+            out[i] = ptx__math_operand(&e, PTX_NONE);
+    }
+}
+
+/* A formula for the caller, after its operands are checked. */
+static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                           ptx_val out[3]) {
+    ptx_module *m = ptx_kernel_module(k);
+    ptx_type type = PTX_NONE;
+    const char *text;
+    uint32_t i;
+    if (!m || ptx_get_error(m)->code) return;
+    for (i = 0; i < n; i++) {
+        ptx_type t = ptx_type_of(v[i]);
+        if (!i) type = t;
+        if (t != type || (t != PTX_F32 && t != PTX_F64)) {
+            int known = i && (type == PTX_F32 || type == PTX_F64);
+            ptx_fail(m, PTX_E_TYPE, site,
+                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
+                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+            return;
+        }
+    }
+    text = ptx__formula_text(name, strlen(name), type);
+    if (*text)
+        ptx__evaluate(k, site, text, type, n, v, out);
+    else
+        ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
+}
+
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z) {
+    ptx_val v[3], out[3];
+    v[0] = x;
+    v[1] = y;
+    v[2] = z;
+    out[0] = ptx_imm(0);
+    ptx__math_call(k, site, name, n, v, out);
+    return out[0];
+}
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {
+    ptx_val out[3];
+    out[0] = out[1] = ptx_imm(0);
+    ptx__math_call(k, site, "sincos", 1, &x, out);
+    *sine = out[0];
+    *cosine = ptx_as(out[1], ptx_type_of(out[0]));
 }
 
 #ifdef __cplusplus

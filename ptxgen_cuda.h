@@ -929,6 +929,36 @@ typedef struct ptxcu_gemv_desc {
 PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
 
+/* -- gemm: y = norm(x) W^T + bias + residual, any number of rows of x -- */
+
+/* Another matrix for the same x: K and V with Q, or the up matrix of a gated pair. */
+typedef struct ptxcu_gemm_matrix {
+    ptxcu_tensor weights; /* as in ptxcu_gemm_desc; zero: no matrix */
+    ptxcu_tensor bias, y; /* as in ptxcu_gemm_desc; gated pair: no y */
+    uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
+    uint32_t unused;      /* 0 */
+} ptxcu_gemm_matrix;
+
+typedef struct ptxcu_gemm_desc {
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k] */
+    ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart */
+    ptxcu_tensor gamma;     /* f32 [k]; zero: none */
+    ptxcu_tensor residual;  /* [m, n], y's type, may be y; with one y only; zero: none */
+    ptxcu_tensor y;         /* f32, f16 or bf16 [m, n] */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
+    uint32_t format;        /* of the weights: PTXK_Q4_K ... */
+    uint32_t precision;     /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
+    uint32_t norm;          /* 1: RMSNorm of x with eps */
+    float eps;              /* finite, at least 0 */
+    ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
+    ptxcu_gemm_matrix more[2];
+    uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU: weights is the gate matrix, more[0].weights up; 0: none */
+    uint32_t unused; /* 0 */
+} ptxcu_gemm_desc;
+
+PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_gemm(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_stream stream);
+
 /* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
 typedef struct ptxcu_norm_desc {
@@ -6011,6 +6041,123 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
 }
 
 PTXCU__DEFINE_RUN(gemv)
+
+/* -- gemm -- */
+
+PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call) {
+    static const char *const names[3][3] = {{"weights", "bias", "y"},
+                                            {"more[0].weights", "more[0].bias", "more[0].y"},
+                                            {"more[1].weights", "more[1].bias", "more[1].y"}};
+    ptxcu__operation_check c;
+    ptxk_gemm_desc kernel;
+    ptxk_gemm_shape shape;
+    ptxk_gemm_args args;
+    const ptxcu_tensor *w, *bias, *y;
+    uint32_t format[3], i, matrices;
+    uint64_t n, k, m;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    n = desc->weights.shape[0];
+    m = desc->x.shape[0];
+    k = desc->x.shape[1];
+    ptxcu__require_flag(&c, "norm", desc->norm, 1);
+    ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
+    ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
+    if (c.code == PTXCU_E_NONE && desc->gated && desc->gated != PTXK_GEMM_SWIGLU
+        && desc->gated != PTXK_GEMM_GEGLU)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                             "gemm: gated is %u, must be 0, PTXK_GEMM_SWIGLU or PTXK_GEMM_GEGLU",
+                             (unsigned)desc->gated);
+    if (c.code == PTXCU_E_NONE && !(desc->eps >= 0 && desc->eps <= 3.402823466e38f))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: eps is %g, must be finite and at least 0",
+                             (double)desc->eps);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, "m, k", 2, PTXCU__ANY, PTXCU__ANY,
+                   0, 0);
+    matrices = desc->more[1].weights.owner ? 3 : desc->more[0].weights.owner || desc->gated ? 2 : 1;
+    if (c.code == PTXCU_E_NONE && matrices > 1 && !desc->more[0].weights.owner)
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: more[0].weights is zero, and must not be with %s",
+                             desc->gated ? "gated: it is the up matrix" : "more[1]");
+    for (i = 0; i < 3; i++) {
+        const ptxcu_gemm_matrix *more = i ? &desc->more[i - 1] : NULL;
+        const char *stray = NULL;
+        w = more ? &more->weights : &desc->weights;
+        bias = more ? &more->bias : &desc->bias;
+        y = more ? &more->y : &desc->y;
+        format[i] = more ? more->format : desc->format;
+        if (i >= matrices)
+            stray = y->owner ? "y" : bias->owner ? "bias" : format[i] ? "format" : NULL;
+        else if (i && desc->gated && y->owner)
+            stray = "y";
+        if (c.code == PTXCU_E_NONE && stray)
+            c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: more[%u].%s is set, and must not be %s",
+                                 (unsigned)(i - 1), stray, i < matrices ? "with gated" : "without weights");
+        if (i >= matrices) continue;
+        ptxcu__require_weights(&c, names[i][0], w, format[i], k);
+        if (desc->bias.owner) /* for all matrices or none */
+            ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0],
+                           0, 0, 0);
+        if (c.code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: %s is set, and bias is not", names[i][1]);
+        if (!i || !desc->gated)
+            ptxcu__require(&c, names[i][2], y, PTXCU__ROWS | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
+                           i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, w->shape[0],
+                           0, 0);
+        args.matrix[i].weights = w->address;
+        args.matrix[i].bias = bias->address;
+        args.matrix[i].y = y->address;
+        args.matrix[i].n = (uint32_t)w->shape[0];
+    }
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
+                   1, k, 0, 0, 0);
+    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
+                   PTXCU__TYPE(desc->y.type), 16, "m, n", 2, m, n, 0, 0);
+    ptxcu__require_workspace(&c, &desc->workspace);
+    if (c.code == PTXCU_E_NONE) {
+        kernel.format = format[0];
+        kernel.second = format[1];
+        kernel.third = format[2];
+        kernel.x_type = desc->x.type;
+        kernel.output_type = desc->y.type;
+        kernel.columns = ptxk_gemm_columns((uint32_t)m);
+        kernel.precision = desc->precision;
+        kernel.flags = (desc->norm ? (uint32_t)PTXK_GEMM_NORM : 0)
+                       | (desc->gamma.owner ? (uint32_t)PTXK_GEMM_GAMMA : 0)
+                       | (desc->residual.owner ? (uint32_t)PTXK_GEMM_RESIDUAL : 0)
+                       | (desc->bias.owner ? (uint32_t)PTXK_GEMM_BIAS : 0) | desc->gated;
+        shape.m = (uint32_t)m;
+        shape.n = (uint32_t)n;
+        shape.k = (uint32_t)k;
+        shape.second_n = args.matrix[1].n;
+        shape.third_n = args.matrix[2].n;
+        shape.sm_count = cu->info.sm_count;
+        shape.target = cu->info.target;
+        if (desc->gated && shape.second_n != shape.n)
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
+                                 (unsigned)shape.second_n, (unsigned)shape.n);
+        if (c.code == PTXCU_E_NONE)
+            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+        args.x = desc->x.address;
+        args.x_stride = ptxcu__get_stride(&desc->x, 0);
+        args.gamma = desc->gamma.address;
+        args.residual = desc->residual.address;
+        args.residual_stride = desc->residual.owner ? ptxcu__get_stride(&desc->residual, 0) : 0;
+        for (i = 0; i < matrices; i++)
+            args.matrix[i].y_stride = ptxcu__get_stride(i ? &desc->more[i - 1].y : &desc->y, 0);
+        if (desc->gated) args.matrix[1].y_stride = 0;
+        args.workspace = desc->workspace.address;
+        args.m = shape.m;
+        args.k = shape.k;
+        args.eps = desc->eps;
+        if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
+            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+}
+
+PTXCU__DEFINE_RUN(gemm)
 
 /* -- norm -- */
 

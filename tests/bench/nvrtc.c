@@ -45,8 +45,8 @@ static void emit_nodes(ptx_module *m, const node *graph, uint32_t count) {
         case PRODUCT: value[n] = ptx_mul(k, a, b); break;
         case LEAST: value[n] = ptx_min(k, a, b); break;
         case LARGEST: value[n] = ptx_max(k, a, b); break;
-        case SINE: value[n] = ptx_sin(k, ptx_add(k, a, b)); break;
-        default: value[n] = ptx_cos(k, ptx_add(k, a, b)); break;
+        case SINE: value[n] = ptx_sin_approx(k, ptx_add(k, a, b)); break;
+        default: value[n] = ptx_cos_approx(k, ptx_add(k, a, b)); break;
         }
     }
     ptx_st_elem(k, PTX_F32, out, i, value[count + 1]);
