@@ -57,7 +57,7 @@
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
-          next call that waits.
+          next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           valid until the stream has executed the copy. The driver itself waits for pageable memory;
           ptxcu_host_alloc gives pinned memory.
@@ -66,6 +66,11 @@
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
           ptxcu_tensor_create allocates the block, ptxcu_tensor_wrap borrows it, views share it. After the
           block is freed, every use of a tensor in it is refused (FREED).
+   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
+          how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
+          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
+          ptx_surface_store_2d and their like (ptxgen.h). Objects keep nothing alive: destroy them before the
+          array or memory. Copies of arrays, and what other graphics interfaces share, stand beside them.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
           after this one. Its manual says under ZERO what 0 means in a description.
 
@@ -108,8 +113,9 @@
           PTXGEN_CUDA_LIBRARY and the library search path select; and PTX, which can read and write all memory
           of the context.
 
-   DOES NOT  track buffers, streams, events and results (destroy them before ptxcu_close); order streams;
-          build graphs node by node; use several devices through one handle (open one handle for each).
+   DOES NOT  track buffers, arrays, textures, surfaces, streams, events and results (destroy them before
+          ptxcu_close); order streams; build graphs node by node; use several devices through one handle (open
+          one handle for each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -179,6 +185,12 @@ typedef void *ptxcu_stream;                 /* CUstream; NULL is the default str
 typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
+/* PTXCU_LOG_ERROR: the message of a call that failed; its details in further calls. PTXCU_LOG_NOTE: driver
+   and device that were opened, and why others were not; a program that was compiled, or read from the cache
+   folder. */
+enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
+typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
+
 /* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
     const char *library;      /* path or name; NULL: see LIBRARY */
@@ -190,6 +202,8 @@ typedef struct ptxcu_desc {
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
+    ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
+    void *log_user;
 } ptxcu_desc;
 
 /* The device that ptxcu_open opened. */
@@ -1215,6 +1229,8 @@ struct ptxcu {
     uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
     ptx_alloc_fn alloc;
     void *alloc_user;
+    ptxcu_log_fn log; /* or NULL */
+    void *log_user;
     /* build_mutex serializes building and unloading of programs. table_mutex guards records, slots and
        blocks, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No failure
        may be reported with table_mutex held, because the report locks it. */
@@ -1305,14 +1321,22 @@ static void ptxcu__append_arguments(ptxcu__record *r, const char *format, va_lis
     if (n > 0) r->message_length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Append to the message of this thread's last failure. */
+static void ptxcu__log(ptxcu *cu, int kind, const char *text) {
+    while (*text == '\n') text++;
+    if (cu->log && *text) cu->log(cu->log_user, kind, text);
+}
+
+/* Append to the message of this thread's last failure. ptxcu_open logs its message as a whole. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
+    size_t from;
     va_list list;
     if (!r) return;
+    from = r->message_length;
     va_start(list, format);
     ptxcu__append_arguments(r, format, list);
     va_end(list);
+    if (cu->ready) ptxcu__log(cu, PTXCU_LOG_ERROR, r->message + from);
 }
 
 static void ptxcu__clear_record(ptxcu__record *r, ptxcu_code code) {
@@ -1341,6 +1365,7 @@ static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ..
     va_start(list, format);
     ptxcu__append_arguments(r, format, list);
     va_end(list);
+    if (cu->ready) ptxcu__log(cu, PTXCU_LOG_ERROR, r->message);
     return code;
 }
 
@@ -1856,7 +1881,7 @@ static void ptxcu__release_context(ptxcu *cu) {
     cu->retained = 0;
 }
 
-PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
+static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
@@ -1881,6 +1906,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->log = d.log;
+    cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
     /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
        address. */
@@ -1925,9 +1952,32 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         cu->info.library = library;
         return code;
     }
+    if (strchr(cu->first_record.message, '\n')) /* another library was tried before */
+        ptxcu__log(cu, PTXCU_LOG_NOTE, cu->first_record.message);
     ptxcu__clear_record(&cu->first_record, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
+}
+
+static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
+    char text[1024];
+    va_list list;
+    if (!cu->log) return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    ptxcu__log(cu, PTXCU_LOG_NOTE, text);
+}
+
+PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
+    ptxcu_code code = ptxcu__open(out, desc);
+    ptxcu *cu = out ? *out : NULL;
+    if (cu && code != PTXCU_E_NONE) ptxcu__log(cu, PTXCU_LOG_ERROR, cu->first_record.message);
+    if (cu && code == PTXCU_E_NONE)
+        ptxcu__log_note(cu, "opened %s: device %d, %s, sm_%u, CUDA %d.%d", cu->info.library, cu->info.ordinal,
+                        cu->info.name, (unsigned)cu->capability, cu->info.driver_version / 1000,
+                        cu->info.driver_version % 1000 / 10);
+    return code;
 }
 
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
@@ -2329,8 +2379,10 @@ static ptxcu_code ptxcu__check_region(ptxcu *cu, const char *function, const ptx
                                       const ptxcu_region *region, ptxcu_region *out) {
     const ptxcu_array_desc *d;
     uint32_t levels, slices;
-    if (region) *out = *region;
-    else memset(out, 0, sizeof *out);
+    if (region)
+        *out = *region;
+    else
+        memset(out, 0, sizeof *out);
     if (!array || !array->handle) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the array is zero", function);
     d = &array->desc;
     levels = d->levels ? d->levels : 1;
@@ -3847,6 +3899,7 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__free_host(cu, image, bytes);
+            if (loaded) ptxcu__log_note(cu, "read machine code from %s", name);
             if (loaded) return 1;
             age[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
@@ -3858,7 +3911,11 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
             == 0
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* `state` owns the image */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        if (loaded) {
+            ptxcu__log_note(cu, "compiled %llu bytes of PTX for the cache folder",
+                            (unsigned long long)key.text_bytes);
+            ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        }
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* retry once */
     return loaded;
@@ -3879,6 +3936,7 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
     if (ptxcu__load_from_folder(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
+    if (result == 0) ptxcu__log_note(cu, "compiled %llu bytes of PTX", (unsigned long long)strlen(ptx));
     if (result == 0) return PTXCU_E_NONE;
     ptxcu__fail_driver(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
     r->error.code = PTXCU_E_JIT;
