@@ -2,6 +2,7 @@
 # Needs a C compiler and make. Uses, where they are there: a GPU and its driver, ptxas, a second compiler.
 
 CC      ?= cc
+CXX     ?= c++
 CFLAGS  ?= -O2
 SIMFLAGS = -O2
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -10,32 +11,40 @@ B        = build
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c))
+EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
+EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
+PICTURES = mandelbrot particles blur shader_graph $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
 # Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
 # slow and seldom find a fault in a change.
-SUITES   = builder faults kernels cuda examples driver
+SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin snippets cuda/threads examples/command_lines
-PROOF    = kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent cuda/threads dropin
+SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines
+PROOF    = math/exhaustive kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent \
+  examples/prompt_lengths cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
 
-.PHONY: all help run test proof sanitize bench fuzz gpu runtime clean FORCE
+.PHONY: all help run pictures plot test proof sanitize bench fuzz gpu runtime install uninstall report clean FORCE
 all: $(SIM) $(EXAMPLES) $(addprefix $(B)/tests/,$(TESTS)) $(B)/bench $(B)/bench_sim
 
 help:
 	@echo 'make run       the examples, on the GPU if there is one, else on the CPU driver (tests/sim)'
+	@echo 'make pictures  the examples that draw: the PNG files of docs/'
+	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
+	@echo 'make proof-math  the mathematics over all 2^32 operands, hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
 	@echo '               without them), the speed of the CPU driver'
 	@echo 'make fuzz      hostile PTX, calls and model files, random programs; FUZZ_SECONDS=60 each; needs clang'
 	@echo 'make gpu       the tests on the real driver, then the benches'
 	@echo 'make runtime   a CUDA runtime over the CPU driver, for programs that nvcc compiles'
+	@echo 'make install   the headers, pkg-config and CMake files; PREFIX=/usr/local DESTDIR=; make uninstall'
+	@echo 'make report    compiler, tools and GPU of this machine, for a report of a fault'
 	@echo 'make clean     removes build/'
 
 run: $(SIM) $(EXAMPLES)
@@ -57,13 +66,19 @@ test: $(addprefix $(B)/results/,$(SHORT))
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 
+# Every f32 function of one operand over all 2^32 operands: about two hours of one core.
+proof-math: $(B)/tests/math/exhaustive
+	@$(B)/tests/math/exhaustive 1
+
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
 $(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(EXAMPLES) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)
+$(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/,$(PICTURES)) FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
-$(B)/results/dropin $(B)/results/snippets: $(B)/results/%: tests/%.sh $(SIM) FORCE
+$(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* sh $<
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $<
@@ -77,6 +92,17 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@echo
 	@$(B)/bench_sim $(SIM)
 
+# The pictures of README.md; its plot, where NVRTC is installed.
+pictures: $(SIM) $(addprefix $(B)/,$(PICTURES))
+	@mkdir -p docs
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/mandelbrot --width 400 --height 250 --samples 3 --out docs/mandelbrot.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/particles --out docs/particles.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/shader_graph --width 400 --height 250 --out docs/shader_graph.png
+
+plot: $(SIM) $(B)/bench_nvrtc
+	@mkdir -p docs
+	@$(B)/bench_nvrtc $(SIM) docs/emission.svg
+
 gpu: $(EXAMPLES) $(B)/bench
 	@$(MAKE) --no-print-directory -j1 DRIVER=gpu SUITES="builder kernels cuda examples" \
 	  SCRIPTS=examples/command_lines proof
@@ -87,6 +113,34 @@ gpu: $(EXAMPLES) $(B)/bench
 
 clean:
 	rm -rf $(B)
+
+# The headers, for pkg-config and CMake too; as CMakeLists.txt installs them.
+PREFIX  ?= /usr/local
+TO       = $(DESTDIR)$(PREFIX)
+version  = $(shell sed -n 's/^\#define PTX_VERSION_$(1) \([0-9]*\).*/\1/p' ptxgen.h)
+VERSION  = $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
+FILL     = sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@MAJOR@,$(call version,MAJOR),' \
+  -e 's,@MINOR@,$(call version,MINOR),' -e 's,@LIBS@,-ldl,'
+INSTALLED = $(addprefix include/,$(HEADERS)) share/pkgconfig/ptxgen.pc \
+  $(addprefix share/cmake/ptxgen/,ptxgen-config.cmake ptxgen-config-version.cmake)
+
+install:
+	@mkdir -p "$(TO)/include" "$(TO)/share/pkgconfig" "$(TO)/share/cmake/ptxgen"
+	cp $(HEADERS) "$(TO)/include"
+	$(FILL) packaging/ptxgen.pc.in >"$(TO)/share/pkgconfig/ptxgen.pc"
+	cp packaging/ptxgen-config.cmake "$(TO)/share/cmake/ptxgen"
+	$(FILL) packaging/ptxgen-config-version.cmake.in >"$(TO)/share/cmake/ptxgen/ptxgen-config-version.cmake"
+
+uninstall:
+	cd "$(TO)" && rm -f $(INSTALLED)
+	-rmdir "$(TO)/share/cmake/ptxgen"
+
+# What a report of a fault should say about the machine.
+report:
+	@echo "ptxgen $(VERSION) $$(git log -1 --format=%h 2>/dev/null), $$(uname -srm)"
+	@$(CC) --version | head -n 1
+	@ptxas --version 2>/dev/null | tail -n 1 || true
+	@nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no GPU"
 
 # Needs the toolkit's headers, from beside the nvcc on the PATH.
 runtime: $(SIM)
@@ -105,6 +159,10 @@ $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*
 $(B)/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+$(EXAMPLES_CXX): $(B)/%: examples/%.cpp $(HEADERS) $(wildcard examples/*.h examples/*.hpp)
+	@mkdir -p $(B)
+	$(CXX) -std=c++11 $(CFLAGS) -Wall -Wextra -pedantic -Wshadow $< -o $@ -ldl -lm
 
 # The implementation of the three headers, compiled once; tests include the headers as users do and link it.
 # A test that asks for private parts of a header compiles its own copy (see OWN_COPY).
@@ -133,6 +191,10 @@ $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 $(B)/bench: tests/bench/bench.c tests/scale.h $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+$(B)/bench_nvrtc: tests/bench/nvrtc.c examples/example.h examples/nvrtc.h ptxgen.h ptxgen_cuda.h
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(CFLAGS) $(WARN) -Wno-unused-function $< -o $@ -ldl -lm
 
 # The driver's sources and the fuzzers, each in one program: texts, then calls of the driver. Seeds are
 # the texts of tests/data, those that the tests load and the small ones of the compiler's. Inputs are kept in

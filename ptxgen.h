@@ -1,4 +1,4 @@
-/* ptxgen.h - v0.1 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
+/* ptxgen.h - v0.2.0 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
 
    WHAT   A typed, checked builder of PTX, the assembly language that every NVIDIA driver compiles. No nvcc,
           no LLVM, no CUDA toolkit; nothing but the C standard library. ptxgen_kernels.h (ready kernels) and
@@ -33,15 +33,18 @@
      [INTERFACE]  functions, and the macros that are their everyday form
      [SUPPORT]    implementation: memory, errors, text
      [CORE]       implementation: record, control flow, verify, print
+     [MATH]       implementation: mathematics, a formula for each function
      [LICENSE]
 
    [MANUAL]
    MODULE, KERNEL   A ptx_module owns everything: kernels, text, the error. ptx_entry() starts a kernel;
           several may be open at once. Nothing is global: one thread per module at a time, any number of
           modules.
-   VALUES  A ptx_val is a typed operand in 16 bytes, passed by value: a register that one instruction wrote
+   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value: a register that one instruction wrote
           once, or an immediate (ptx_f32(1.5), ptx_u32(7); ptx_imm(7) takes the type of the slot it stands
           in). Nothing ever writes to a value again, so a copy of a handle always means the same number.
+          Beside its type a handle has room for 55 bits: a number of 64 that needs more is refused where it
+          is used, and made by ptx_wide(k, PTX_U64, bits).
    VARIABLES  What changes is a ptx_var, a different C type: v = ptx_var_new(k, init); ptx_set(k, v, x);
           ptx_get(k, v) is its value at that point, for good.
    TYPES  The result's type follows from the operands. Both operands of an addition have one type; a mismatch
@@ -84,6 +87,9 @@
           most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
           instructions, names, branches and exits are not checked: that is left to the assembler. A text that
           is used again keeps its labels in braces.
+   MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
+          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
+          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -139,6 +145,7 @@
 */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Not expanded where it is called: generators are calls and little else, and would be twice as large; so is
    what many places call and few come to. */
@@ -162,7 +169,13 @@
 extern "C" {
 #endif
 
-#define PTXGEN_VERSION "0.1"
+/* The version of all three headers, which must be the same. Before 1.0 a minor version may change the
+   interface. */
+#define PTX_VERSION_MAJOR 0
+#define PTX_VERSION_MINOR 2
+#define PTX_VERSION_PATCH 0
+#define PTX_VERSION_NUMBER (PTX_VERSION_MAJOR * 10000 + PTX_VERSION_MINOR * 100 + PTX_VERSION_PATCH)
+#define PTXGEN_VERSION "0.2.0"
 
 /* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
    conversion in a macro, which is in the caller's file. */
@@ -317,15 +330,10 @@ typedef enum ptx_space {
 /* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
 typedef uint64_t ptx_mods;
 
-/* An operand, by value. The fields are the library's; make values with the functions below. All zero is no
-   value. */
+/* An operand, by value: the library's encoding, see PTX__HANDLE; make values with the functions below. All
+   zero is no value. */
 typedef struct ptx_val {
-    uint64_t bits;  /* register word, or the immediate */
-    uint32_t owner; /* the kernel's tag; 0 for an immediate */
-    uint8_t kind;   /* PTX__REG ... */
-    uint8_t type;   /* ptx_type */
-    uint8_t space;  /* ptx_space, where the value is an address */
-    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment */
+    uint64_t handle;
 } ptx_val;
 
 /* A place that can be written again. Read it with ptx_get, write it with ptx_set. */
@@ -338,12 +346,9 @@ typedef struct ptx_label {
     uint32_t index, owner;
 } ptx_label;
 
-/* A memory operand: [base + offset], with the modifiers of the access. */
+/* A memory operand: [base + offset], with the modifiers of the access and the policy of the L2 cache. */
 typedef struct ptx_mem {
-    ptx_val base;
-    int64_t offset;
-    ptx_mods mods;
-    ptx_val policy; /* of the L2 cache, from ptx_createpolicy; see ptx_cached */
+    uint64_t base, access; /* see ptx__open_memory */
 } ptx_mem;
 
 /* A variable of a module, or a function: what has an address before any kernel runs. */
@@ -657,14 +662,15 @@ typedef struct ptx_operation {
     X(120A, "120a,121a")                                                                                     \
     X(MULTIMEM, "100a,100f,103a,103f,110a,110f,120a,121a")
 #define PTX__ENUM(name, targets) PTX__ON_##name,
-enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
+enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #undef PTX__ENUM
 
 /* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
    tested of it is read from there.
      OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
      target)
-   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
+   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Behind
+   the target an OP may have facts that hold for all of its forms. Of the
    modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
    first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
@@ -683,6 +689,56 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
+/* FACTS. Who must come together to the instruction: any threads where none is named; MEMBERS, the lanes in
+   its last operand; all of a warp, of a warpgroup, of a block (with a count of threads: of whole warps), of
+   a cluster. */
+#define PTX__BY_MEMBERS 1u
+#define PTX__BY_WARP 2u
+#define PTX__BY_GROUP 3u
+#define PTX__BY_BLOCK 4u
+#define PTX__BY_CLUSTER 5u
+/* For whom the result is the same: for threads whose operands are, where none is named; LANE other for each
+   thread; LANE_OF, the second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block. */
+#define PTX__GIVES_LANE (1u << 3)
+#define PTX__GIVES_LANE_OF (2u << 3)
+#define PTX__GIVES_UNI_WARP (3u << 3)
+#define PTX__GIVES_UNI_BLOCK (4u << 3)
+/* What it does to copies and products under way; READ: it reads shared memory, where it names that space. */
+#define PTX__DOES_COPY (1u << 6)
+#define PTX__DOES_COMMIT (2u << 6)
+#define PTX__DOES_WAIT_GROUPS (3u << 6)
+#define PTX__DOES_WAIT (4u << 6)
+#define PTX__DOES_READ (5u << 6)
+#define PTX__DOES_MMA_FENCE (6u << 6)
+#define PTX__DOES_MMA (7u << 6)
+#define PTX__DOES_MMA_COMMIT (8u << 6)
+#define PTX__DOES_MMA_WAIT (9u << 6)
+#define PTX__DOES_BULK (10u << 6)
+/* What ptxas takes no number for: the first operand, those from the second or third on, any. */
+#define PTX__REGISTER_1 (1u << 10)
+#define PTX__REGISTERS_2 (2u << 10)
+#define PTX__REGISTERS_3 (3u << 10)
+#define PTX__REGISTERS (4u << 10)
+#define PTX__NO_FLOATS (1u << 13) /* nor floats as bits */
+#define PTX__PARITY (1u << 14)    /* its third operand is 0 or 1 */
+#define PTX__IS_MMA (1u << 15)    /* its operands are parts of matrices */
+#define PTX__IS_WMMA (1u << 16)
+#define PTX__SCALES_1 (1u << 17) /* bytes that the vector of scales of a row has */
+#define PTX__SCALES_2 (2u << 17)
+#define PTX__SCALES_4 (4u << 17)
+#define PTX__MMA (PTX__IS_MMA | PTX__BY_WARP | PTX__GIVES_LANE)
+#define PTX__WMMA (PTX__IS_WMMA | PTX__BY_WARP | PTX__GIVES_LANE)
+#define PTX__WMMA_LOAD (PTX__WMMA | PTX__DOES_READ)
+#define PTX__WMMA_STORE (PTX__IS_WMMA | PTX__BY_WARP)
+#define PTX__TEXTURE (PTX__GIVES_LANE | PTX__REGISTER_1)
+#define PTX__SHUFFLE (PTX__BY_MEMBERS | PTX__GIVES_LANE)
+#define PTX__VOTE (PTX__BY_MEMBERS | PTX__GIVES_UNI_WARP)
+#define PTX__REDUX (PTX__VOTE | PTX__NO_FLOATS)
+#define PTX__BAR_RED (PTX__BY_BLOCK | PTX__GIVES_UNI_BLOCK)
+#define PTX__LDMATRIX (PTX__BY_WARP | PTX__GIVES_LANE | PTX__DOES_READ)
+#define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
+#define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
+
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
@@ -843,8 +899,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE | PTX__BOOL, PTX__CMP       \
         | PTX__BOOL, 0, 10, 0)                                                                               \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)    \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP  \
-        | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ,           \
+        PTX__CMP | PTX__BOOL, 0, 10, 0)                                                                      \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP, PTX__CMP, 0, 10, 0)              \
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP | PTX__BOOL, PTX__CMP            \
         | PTX__BOOL, 0, 10, 0)                                                                               \
@@ -860,24 +916,24 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX__BOOL, 0, 42, 53)                                                                              \
     FORM(SET, "set", "t=ccp", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP         \
         | PTX__BOOL, 0, 42, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP     \
-        | PTX__BOOL, 0, 65, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ,              \
+        PTX__CMP | PTX__BOOL, 0, 65, 53)                                                                     \
     FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP              \
         | PTX__BOOL, 0, 65, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP                     \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                 \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0,     \
+        78, 90)                                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL,    \
+        0, 78, 90)                                                                                           \
     FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP              \
         | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                       \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0, 78,   \
+        90)                                                                                                  \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
     FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
+    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0, PTX__REGISTERS_3)    \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
         PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F64) | PTX__T(F16), PTX__ROUND_INT | PTX_SAT,         \
@@ -905,20 +961,20 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX_FTZ | PTX_SAT, PTX_SAT, 0, 10, 0)                  \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F64), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F16), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, PTX_RN,  \
-        70, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ,          \
+        PTX_RN, 70, 80)                                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F16) | PTX__T(F64), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90) \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(BF16), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)               \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 71, 80)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), PTX_FTZ, PTX_FTZ, 0, 78, 90)                          \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA, PTX_RNA, PTX_RNA, 70, 80)                    \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE, 0,  \
-        81, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE,     \
+        0, 81, 80)                                                                                           \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, 0, 78,   \
         90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN    \
-        | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                                \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE,           \
+        PTX_RN | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                         \
     FORM(CVT, "cvt", "t=c", PTX__FP8X2, PTX__T(F16X2), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN             \
         | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
     FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP8X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 81, 89)            \
@@ -928,9 +984,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(BF16X2), PTX__T(UE8M0X2), PTX_RN, PTX_RN, PTX_RN, 86, PTX__ON_100UP)      \
     OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
-        PTX_RN | PTX_RZ, PTX_RN, 70, 80)                                                                     \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU    \
-        | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                    \
+        PTX_RN | PTX_RZ, PTX_RN, 70, 80, PTX__REGISTERS_3)                                                   \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ               \
+        | PTX_RELU | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                         \
     FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RS | PTX_RELU            \
         | PTX_SATFINITE, PTX_RS, 0, 87, PTX__ON_100A_103A)                                                   \
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP8X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN         \
@@ -940,11 +996,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(UE8M0X2), PTX__T(F32), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ      \
         | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
     OP(CVT_QUAD, "cvt", "t={4c}u", PTX__FPX4, PTX__T(F32), PTX_RS | PTX_RELU | PTX_SATFINITE, PTX_RS         \
-        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A)                                      \
+        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                    \
     OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__I16, 0, 0, 0, 0, 65, 72)                                 \
     FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__I8, 0, 0, 0, 0, 65, 72)                           \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2),     \
+        0, 0, 0, 0, 65, 75)                                                                                  \
     /* addresses */                                                                                          \
     OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)             \
     OP(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)                   \
@@ -959,22 +1015,23 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
-    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
-        100)                                                                                                 \
+    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0, PTX__GIVES_LANE | PTX__DOES_READ)           \
+    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0,      \
+        88, 100)                                                                                             \
     FORM(LD, "ld", "~v=m", PTX__T(B128), 0, PTX__LOAD_ONE, 0, 0, 83, 70)                                     \
     OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
     FORM(ST, "st", "~=mv", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__STORE32, PTX__VEC32, 0,     \
         88, 100)                                                                                             \
     FORM(ST, "st", "~=mv", PTX__T(B128), 0, PTX__STORE_ONE, 0, 0, 83, 70)                                    \
-    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                                        \
+    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0, PTX__GIVES_LANE)                       \
     FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                          \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64 | PTX__I32     \
-        | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                           \
-    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", PTX__B32_64    \
-        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64                \
+        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90, PTX__NO_FLOATS)                                \
+    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
+        PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                    \
     OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__BITS | PTX__INT | PTX__FLT, 0, PTX_MMIO | PTX_RELEASE        \
-        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100)    \
+        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100,    \
+        PTX__NO_FLOATS)                                                                                      \
     OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 0, 0, 0, 0, 0, 86, 100)                                  \
     OP(PREFETCH_L1, "prefetch%m.L1", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
     OP(PREFETCH_L2, "prefetch%m.L2", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
@@ -988,11 +1045,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
     FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,    \
         PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY    \
-        | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                                         \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY                        \
+        | PTX__L2_SECONDARY | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                     \
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 0, 0, 0, 0, 0, 74, 80)                            \
     OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM                \
-        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90)                                                     \
+        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                    \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM           \
         | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__B32_64, 0, PTX__MULTIMEM | PTX__ATOM_BITS,    \
@@ -1011,11 +1068,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
         PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F16, PTX_ATOM_ADD | PTX_ACC_F16, 0, 86, PTX__ON_MULTIMEM)     \
     OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__I32 | PTX__I64 | PTX__B32_64 | PTX__FLT, 0,                   \
-        PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
+        PTX__MULTIMEM_ST, 0, 0, 81, 90, PTX__GIVES_LANE)                                                     \
     FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T(F32) | PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
         PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
     OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM_ST | PTX__ATOM_MINMAX,     \
-        PTX__ATOM_MINMAX, 0, 81, 90)                                                                         \
+        PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                                        \
     FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,    \
         PTX_ATOM_ADD, 0, 81, 90)                                                                             \
     FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__B32_64, 0, PTX__MULTIMEM_ST | PTX__ATOM_BITS,             \
@@ -1028,29 +1085,29 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__MULTIMEM_ST | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)      \
     /* atomics */                                                                                            \
     OP(ATOMIC_BITS, "atom", "*t=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH,           \
-        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32)                                                           \
+        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32, PTX__GIVES_LANE)                                          \
     FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T(B128), 0, PTX__ATOMIC | PTX_ATOM_EXCH, PTX_ATOM_EXCH, 0, 83,   \
         90)                                                                                                  \
     OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,           \
-        PTX_ATOM_CAS, 63, 70)                                                                                \
+        PTX_ATOM_CAS, 63, 70, PTX__GIVES_LANE)                                                               \
     FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T(B128), 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,      \
         PTX_ATOM_CAS, 83, 90)                                                                                \
-    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0,  \
-        32, 32)                                                                                              \
+    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX,     \
+        0, 32, 32, PTX__GIVES_LANE)                                                                          \
     FORM(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,        \
         PTX_ATOM_ADD, 0, 20, 20)                                                                             \
     FORM(ATOMIC, "atom", "t=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)        \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC     \
-        | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,                  \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20, 20)                                                              \
     FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD          \
         | PTX_NOFTZ, 0, 63, 70)                                                                              \
     FORM(ATOMIC, "atom", "t=mt", PTX__BF16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD         \
         | PTX_NOFTZ, 0, 78, 90)                                                                              \
     OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F32), 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD,       \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0, PTX__ATOMIC_GLOBAL  \
-        | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81,   \
-        90)                                                                                                  \
+        PTX_ATOM_ADD, 0, 81, 90, PTX__GIVES_LANE)                                                            \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0,                     \
+        PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD                       \
+        | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)                                                           \
     FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__H16, 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD         \
         | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
     OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__REDUCE | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
@@ -1061,8 +1118,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__REDUCE | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
     FORM(RED, "red", "=mt", PTX__T(U32), 0, PTX__REDUCE | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC          \
         | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
-    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
-        0, 63, 70)                                                                                           \
+    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD               \
+        | PTX_NOFTZ, 0, 63, 70)                                                                              \
     FORM(RED, "red", "=mt", PTX__BF16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD              \
         | PTX_NOFTZ, 0, 78, 90)                                                                              \
     OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD,              \
@@ -1110,33 +1167,36 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MEMBAR_GL, "membar.gl", "=", 0, 0, 0, 0, 0, 14, 0)                                                    \
     OP(MEMBAR_SYS, "membar.sys", "=", 0, 0, 0, 0, 0, 20, 0)                                                  \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+        PTX__DOES_COPY)                                                                                      \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80)                           \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80)                              \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80)                                   \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)         \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+        PTX__DOES_COPY)                                                                                      \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_COMMIT)         \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT_GROUPS)       \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT)                   \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80,         \
+        PTX__DOES_WAIT)                                                                                      \
     OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 0, 0, 0, 0, 0,     \
-        70, 80)                                                                                              \
+        70, 80, PTX__DOES_WAIT)                                                                              \
     /* bulk copies */                                                                                        \
     OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 0, 0, 0, 0,   \
-        0, 86, 90)                                                                                           \
+        0, 86, 90, PTX__DOES_BULK)                                                                           \
     FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 0, 0,      \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 90)                                                     \
     OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 0, 0, 0, 0,   \
-        0, 80, 90)                                                                                           \
+        0, 80, 90, PTX__DOES_BULK)                                                                           \
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 0, 0,      \
         PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)                                                             \
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 0, 0,      \
@@ -1144,12 +1204,13 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 0, 0,     \
         PTX_MULTICAST | PTX_L2_CACHE_HINT, PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                     \
     OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 0, 0,    \
-        0, 0, 0, 80, 90)                                                                                     \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90)               \
+        0, 0, 0, 80, 90, PTX__DOES_BULK)                                                                     \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90,               \
+        PTX__DOES_BULK)                                                                                      \
     FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 0, 0, PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 0, 0, 0, 0, 0, 86,   \
-        100)                                                                                                 \
+        100, PTX__DOES_BULK)                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 0, 0,           \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 100)                                                    \
     OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 0, 0, 0, 0, 0, 80, 90)                      \
@@ -1159,13 +1220,13 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 0, 0, 0, 0, 0, 80, 90)                             \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 0, 0, 0, 0, 0, 80, 90)                   \
     OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32           \
-        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                        \
+        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                        \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32         \
         | PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                             \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64, 0,  \
-        PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32), 0,  \
-        PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                 \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64,     \
+        0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                        \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32),     \
+        0, PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                              \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__FLT, 0,     \
         PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                                               \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
@@ -1174,7 +1235,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                                       \
     OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX,          \
-        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90)                                                          \
+        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                                          \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90) \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
@@ -1186,12 +1247,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
+        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90, PTX__DOES_BULK)                                                \
     FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
         ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
         86, 90)                                                                                              \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90)                                                                \
+        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)    \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
@@ -1201,13 +1262,14 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", 0, 0, PTX_MULTICAST | PTX_L2_CACHE_HINT,         \
         PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                                                        \
     OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
+        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,     \
+        PTX__DOES_BULK)                                                                                      \
     OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                   \
+        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)   \
     OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100)                               \
+        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)               \
     OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90)                           \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)           \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80,    \
         90)                                                                                                  \
@@ -1215,20 +1277,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT,   \
         0, 80, 90)                                                                                           \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)              \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0, 0,  \
-        0, 80, 90)                                                                                           \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,              \
+        PTX__DOES_BULK)                                                                                      \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0,     \
+        0, 0, 80, 90, PTX__DOES_BULK)                                                                        \
     FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 0, 0,   \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90)                                                                 \
+        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                 \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                                                     \
-    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
-        0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC,                \
-        PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)           \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0, 80,  \
-        90)                                                                                                  \
+        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)                                     \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
+        "=[n{u+d}]s", 0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC                  \
+        | PTX_ATOM_DEC, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0,   \
+        80, 90, PTX__DOES_BULK)                                                                              \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0,      \
+        80, 90)                                                                                              \
     FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 0, 0,          \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 0, 0,          \
@@ -1245,22 +1309,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         "=sVd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
         "=sVu", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0, 0,  \
-        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0,     \
+        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
         "=sW", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0, 0,  \
-        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0, 0,  \
-        0, 83, PTX__ON_90A_100UP)                                                                            \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0,     \
+        0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                                   \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0,     \
+        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
     OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
         "=sR", 0, 0, 0, 0, 0, 86, PTX__ON_100UP)                                                             \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90)                          \
+        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90, PTX__BY_WARP)            \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80)                              \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)                             \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                          \
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)             \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)            \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)         \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 0, 0, 0, 0, 0, 71, 80)                        \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)                       \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 0, 0, 0, 0, 0, 78, 90)                       \
@@ -1268,454 +1332,481 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                                       \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELAXED | PTX_CTA            \
         | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                                       \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE | PTX_CTA  \
-        | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)               \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE            \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 0, 0, PTX_RELEASE         \
         | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80)   \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90)     \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80,   \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 0, 0, 0, 0, 0, 80, 90)   \
     OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 0, 0,   \
         PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE                \
-        | PTX_CLUSTER, 80, 90)                                                                               \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                \
+        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80,                \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)             \
     OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 0, 0, 0, 0,    \
-        0, 70, 80)                                                                                           \
+        0, 70, 80, PTX__GIVES_LANE)                                                                          \
     OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA        \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
+        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90, PTX__GIVES_LANE)  \
     OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED      \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA    \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED  \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80)                   \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80)     \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90)                \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED              \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90,         \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0,              \
+        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED                \
+        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)  \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80,     \
+        PTX__GIVES_LANE | PTX__PARITY)                                                                       \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90,                \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 0, 0, 0, 0, 0, 78, 90)             \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78, 90)  \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78,      \
+        90, PTX__GIVES_LANE | PTX__PARITY)                                                                   \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 0, 0, 0, 0, 0, 78,   \
         90)                                                                                                  \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_ACQUIRE   \
-        | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
+        PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                 \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
+        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                 \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30)                                   \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                                \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                              \
-    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30)                                            \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)                  \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS              \
+        | PTX__GIVES_LANE_OF)                                                                                \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                        \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__SHUFFLE)                  \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__VOTE)                   \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30, PTX__GIVES_UNI_WARP)                       \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
     FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
     FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                  \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
-    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90)                                                  \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                      \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
+    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90, PTX__SHUFFLE)                                    \
     FORM(ELECT, "elect.sync", "u|p=O", 0, 0, 0, 0, 0, 80, 90)                                                \
-    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0)                                                     \
+    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0, PTX__BY_BLOCK)                                      \
     FORM(BAR_SYNC, "bar.sync", "=FG", 0, 0, 0, 0, 0, 10, 0)                                                  \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0)                                                \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0)                                       \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0, PTX__BY_WARP)                                  \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                         \
     FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 0, 0, 0, 0, 0, 20, 0)                                    \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                        \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                          \
     FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                     \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                          \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                            \
     FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                       \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30)                                            \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)                             \
     FORM(BARRIER_SYNC, "barrier.sync", "=FG", 0, 0, 0, 0, 0, 60, 30)                                         \
     OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 0, 0, 0, 0, 0, 60, 30)                                       \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30)                            \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)             \
     FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 0, 0, 0, 0, 0, 60, 30)                         \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30)                                          \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS)                         \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90,               \
+        PTX__BY_CLUSTER)                                                                                     \
     FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
         PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
     FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
         80, 90)                                                                                              \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90,               \
+        PTX__BY_CLUSTER)                                                                                     \
     FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
         PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
     FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
         80, 90)                                                                                              \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 0, 0, 0, 0, 0, 78, 90)                \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 0, 0, 0, 0, 0, 78, 90)                               \
     OP(NANOSLEEP, "nanosleep.u32", "=T", 0, 0, 0, 0, 0, 63, 70)                                              \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
+        PTX__BY_GROUP)                                                                                       \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
+        PTX__BY_GROUP)                                                                                       \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100)                                 \
+        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)                 \
     OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
         ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 0, 0, 0, 0, 0, 86,              \
-        PTX__ON_100UP)                                                                                       \
+        PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
         100)                                                                                                 \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
         0, 0, 86, 100)
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75,              \
+        PTX__LDMATRIX)                                                                                       \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65,      \
+        75, PTX__LDMATRIX)                                                                                   \
     OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 0, 0, 0, 0, 0, 86,        \
-        PTX__ON_100UP)                                                                                       \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0, 0,  \
-        0, 86, PTX__ON_100UP)                                                                                \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0, 0,  \
-        0, 86, PTX__ON_100UP)                                                                                \
+        PTX__ON_100UP, PTX__LDMATRIX)                                                                        \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0,     \
+        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0,     \
+        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
     OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP)                                                                                \
+        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
     OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP)                                                                                \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)              \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)  \
+        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90,              \
+        PTX__STMATRIX)                                                                                       \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78,      \
+        90, PTX__STMATRIX)                                                                                   \
     OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 0, 0, 0, 0, 0, 86,         \
-        PTX__ON_100UP)                                                                                       \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75)                     \
+        PTX__ON_100UP, PTX__STMATRIX)                                                                        \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75, PTX__BY_WARP        \
+        | PTX__GIVES_LANE | PTX__REGISTER_1)                                                                 \
     OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70)                                                                                     \
+        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
     OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70)                                                                                     \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(BF16),  \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16),     \
+        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
+        PTX__T(BF16), 0, 0, 0, 0, 70, 80)                                                                    \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
         PTX__T(TF32), 0, 0, 0, 0, 70, 80)                                                                    \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16, 0,  \
-        0, 0, 0, 70, 80)                                                                                     \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16),     \
+        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16,     \
+        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
     FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", PTX__FP8,    \
         PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", PTX__T(F16),  \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
+        PTX__T(F16), 0, 0, 0, 0, 70, 80, PTX__MMA)                                                           \
     FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", PTX__FP8,    \
         PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
     OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(TF32),    \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
     OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 84, 89)                                                                           \
+        PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                                 \
     OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0, 0,  \
-        70, 80)                                                                                              \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0, 0,  \
-        0, 78, 90)                                                                                           \
+        PTX__FP8, 0, 0, 0, 87, 89, PTX__MMA)                                                                 \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0,     \
+        0, 70, 80, PTX__MMA)                                                                                 \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0,     \
+        0, 0, 78, 90, PTX__MMA)                                                                              \
     OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 0, 0, 0,    \
-        0, 0, 78, 90)                                                                                        \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0, 0,  \
-        0, 0, 78, 90)                                                                                        \
+        0, 0, 78, 90, PTX__MMA)                                                                              \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0,     \
+        0, 0, 0, 78, 90, PTX__MMA)                                                                           \
     OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I8,        \
-        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
     OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I8,     \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I8,    \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I4,   \
         PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
     OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I4,        \
-        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
     OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I4,    \
-        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 70, 75)                                                                                  \
+        0, 0, 0, 0, 70, 75, PTX__MMA)                                                                        \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 70, 80)                                                                               \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
-        0, 0, 0, 0, 0, 70, 80)                                                                               \
+        0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
+        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                \
     OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 71, 80)                                                                                  \
+        0, 0, 0, 0, 71, 80, PTX__MMA)                                                                        \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 71, 80)                                                                               \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
-        0, 0, 0, 0, 0, 71, 80)                                                                               \
+        0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
+        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP)                                                      \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP, PTX__MMA)                                            \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
+        "{4f}={4x}{2x}{4f}", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                               \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)                                          \
     OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
-        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0, 0,  \
-        87, PTX__ON_120)                                                                                     \
+        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0,     \
+        0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                                        \
     OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120)           \
+        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120,           \
+        PTX__MMA | PTX__SCALES_2)                                                                            \
     OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)                                                                                         \
+        PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)
+        PTX__ON_120, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
-    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
-       f16 of m16n8k32 in f32, where no pair of that number is */                                            \
+    /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
+        as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
+        where no pair of that number is */                                                                   \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
     OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
     OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
+        PTX__T(F16), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                           \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                          \
     OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
     OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                       \
     OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
+        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89, PTX__MMA)                                \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
+        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80, PTX__MMA)                      \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)   \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A)
+        0, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__I8, 0,             \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__I8, 0,             \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T(F32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T(F64), 0,              \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T(S32), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
     OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T(F16), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(F32), 0,    \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(S32), 0,    \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T(F32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T(F64), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
     OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                         \
+        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)              \
     OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
     OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)                         \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                        \
+        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)             \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75)                                                             \
+        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75, PTX__WMMA)                                                  \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75, PTX__WMMA)                                                 \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80, PTX__WMMA)
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A)              \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0, 0,  \
-        80, PTX__ON_90A)                                                                                     \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0, 0,  \
-        0, 80, PTX__ON_90A)                                                                                  \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A, PTX__BY_GROUP           \
+        | PTX__DOES_MMA_FENCE)                                                                               \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A,           \
+        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                                \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A,              \
+        PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0,     \
+        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0,     \
+        0, 0, 80, PTX__ON_90A)                                                                               \
     FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__FP8, PTX__FP8,    \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0, 0,  \
-        0, 80, PTX__ON_90A)                                                                                  \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0,     \
+        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
     FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__FP8, PTX__FP8,    \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8), PTX__T(S8),  \
-        PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                                \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8),              \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(U8),            \
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__I8, PTX__I8,      \
         PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                                \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0, 0,  \
-        80, PTX__ON_90A)                                                                                     \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0,     \
+        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
     OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__H16, 0, 0,    \
-        0, 0, 80, PTX__ON_90A)                                                                               \
+        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T(TF32), 0,   \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__FP8,         \
         PTX__FP8, 0, 0, 0, 80, PTX__ON_90A)                                                                  \
     OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T(F16), 0,    \
-        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+        0, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                \
     OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(S8),         \
-        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(U8),       \
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__I8,          \
         PTX__I8, PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                       \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", PTX__H16, 0,   \
-        0, 0, 0, 82, PTX__ON_90A)                                                                            \
+        0, 0, 0, 82, PTX__ON_90A, PTX__WGMMA)                                                                \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
     OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 0, 0, PTX__CTA_GROUP,           \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
     OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                                  \
     OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 0, 0, PTX__CTA_GROUP,      \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
     OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110)                                                                                 \
+        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110)                                                                                 \
+        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
     OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
     OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 0, 0, PTX_PACK_16B,    \
-        0, 0, 86, PTX__ON_100_110)                                                                           \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
-        PTX__ON_103_110)                                                                                     \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
-        PTX__ON_103_110)                                                                                     \
+        0, 0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                           \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
+        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
+        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
     OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B, 0,  \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B, 0,  \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
+        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B,     \
+        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B,     \
+        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP)                                                                                        \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP)                                                                                        \
     OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
         PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
     OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,                \
@@ -1754,12 +1845,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
     OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 0, 0, PTX__CTA_GROUP,   \
         PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                                \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0, 0,  \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0,     \
+        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                      \
     OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 0, 0,          \
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0, 0,  \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0,     \
+        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                      \
     OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 0, 0,        \
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                \
     OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,    \
@@ -1769,79 +1860,179 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)   \
     OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
     OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 0, 0,             \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)              \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
-        31, 20)                                                                                              \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
-        31, 20)                                                                                              \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
         0, 0, 71, 60)                                                                                        \
     FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T(F16X2), PTX__T(S32) | PTX__T(F32), 0, 0, 0, 42, 53) \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
-        31, 20)                                                                                              \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,   \
-        0, 31, 20)                                                                                           \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
-        0, 0, 31, 20)                                                                                        \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)            \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
+        0, 0, 31, 20, PTX__TEXTURE)                                                                          \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,            \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,        \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
+        PTX__TEXTURE)                                                                                        \
     OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
-        20)                                                                                                  \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,    \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,   \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
+        0, 43, 20, PTX__TEXTURE)                                                                             \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0,    \
+        0, 0, 43, 20, PTX__TEXTURE)                                                                          \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)  \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,     \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
     OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30)                                       \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,             \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30, PTX__REGISTER_1)                      \
     /* video */                                                                                              \
     OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
     OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
@@ -1851,24 +2042,26 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
     OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                             \
     OP(VSET, "vset%s%s%m", "u=uu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 20, 20)               \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+        PTX__REGISTERS)                                                                                      \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+        PTX__REGISTERS)                                                                                      \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52)                                              \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52)                                        \
-    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52)                                                   \
+    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                             \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52, PTX__REGISTER_1)                       \
+    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                                  \
     FORM(ALLOCA, "alloca.u64", "d=dX", 0, 0, 0, 0, 0, 73, 52)                                                \
     OP(TRAP, "trap", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
     OP(BRKPT, "brkpt", "=", 0, 0, 0, 0, 0, 10, 0)                                                            \
@@ -1886,77 +2079,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
     PTX__TABLE_TEXTURES(OP, FORM)
 
-/* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
-   the mnemonic begins with. X(text, who, result, effect)
-     who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
-             BLOCK of a block (with a count of threads: of whole warps); CLUSTER of a cluster. What has
-             .aligned is for WARP at least
-     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
-             second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
-     effect  READ of shared memory, where it names that space; and on copies and products under way */
-#define PTX_BEHAVIOURS(X)                                                                                    \
-    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
-    X("bar.sync", BLOCK, SAME, NONE)                                                                         \
-    X("bar.red", BLOCK, UNI_BLOCK, NONE)                                                                     \
-    X("bar.arrive", WARP, SAME, NONE)                                                                        \
-    X("bar.cta.sync", BLOCK, SAME, NONE)                                                                     \
-    X("bar.cta.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
-    X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
-    X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
-    X("barrier.cluster.wait", CLUSTER, SAME, NONE)                                                           \
-    X("barrier.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
-    X("barrier.sync", BLOCK, SAME, NONE)                                                                     \
-    X("barrier.cta.red", BLOCK, UNI_BLOCK, NONE)                                                             \
-    X("barrier.cta.sync", BLOCK, SAME, NONE)                                                                 \
-    X("setmaxnreg", GROUP, SAME, NONE)                                                                       \
-    X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
-    X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
-    X("vote.sync", MEMBERS, UNI_WARP, NONE)                                                                  \
-    X("redux.sync", MEMBERS, UNI_WARP, NONE)                                                                 \
-    X("match.all.sync", MEMBERS, UNI_WARP, NONE)                                                             \
-    X("match.any.sync", MEMBERS, LANE, NONE)                                                                 \
-    X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
-    X("activemask", ANY, UNI_WARP, NONE)                                                                     \
-    X("ldmatrix", WARP, LANE, READ)                                                                          \
-    X("stmatrix", WARP, SAME, NONE)                                                                          \
-    X("movmatrix", WARP, LANE, NONE)                                                                         \
-    X("mma", WARP, LANE, NONE)                                                                               \
-    X("wmma.load", WARP, LANE, READ)                                                                         \
-    X("wmma.store", WARP, SAME, NONE)                                                                        \
-    X("wmma", WARP, LANE, NONE)                                                                              \
-    X("wgmma.fence", GROUP, SAME, MMA_FENCE)                                                                 \
-    X("wgmma.commit_group", GROUP, SAME, MMA_COMMIT)                                                         \
-    X("wgmma.wait_group", GROUP, SAME, MMA_WAIT)                                                             \
-    X("wgmma.mma_async", GROUP, LANE, MMA)                                                                   \
-    X("tcgen05.ld", WARP, LANE, NONE)                                                                        \
-    X("tcgen05.alloc", WARP, SAME, NONE)                                                                     \
-    X("ld.param", ANY, SAME, NONE)                                                                           \
-    X("ld.const", ANY, SAME, NONE)                                                                           \
-    X("ldu", ANY, LANE, NONE)                                                                                \
-    X("ld", ANY, LANE, READ)                                                                                 \
-    X("atom", ANY, LANE, NONE)                                                                               \
-    X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
-    X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
-    X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.bulk.wait_group", ANY, SAME, NONE)                                                           \
-    X("cp.async.bulk.commit_group", ANY, SAME, NONE)                                                         \
-    X("cp.async.bulk.prefetch", ANY, SAME, NONE)                                                             \
-    X("cp.async.bulk", ANY, SAME, BULK)                                                                      \
-    X("cp.reduce.async.bulk", ANY, SAME, BULK)                                                               \
-    X("cp.async", ANY, SAME, COPY)                                                                           \
-    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK)                                                    \
-    X("mbarrier.pending_count", ANY, SAME, NONE)                                                             \
-    X("mbarrier", ANY, LANE, NONE)                                                                           \
-    X("tex", ANY, LANE, NONE)                                                                                \
-    X("tld4", ANY, LANE, NONE)                                                                               \
-    X("suld", ANY, LANE, NONE)                                                                               \
-    X("multimem", ANY, LANE, NONE)                                                                           \
-    X("alloca", ANY, LANE, NONE)                                                                             \
-    X("stacksave", ANY, LANE, NONE)
-
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) PTX_##id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
+#define PTX__OP(id, ...) PTX_##id,
+#define PTX__FORM(id, ...)
 typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id;
 #undef PTX__OP
 #undef PTX__FORM
@@ -2184,20 +2308,80 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 
 /* -- operands that need no kernel -- */
 
-PTXGEN_API ptx_val ptx_imm(int64_t value); /* takes the integer type of its slot; must fit it */
-PTXGEN_API ptx_val
-ptx_u16(uint64_t value); /* wide on purpose: what does not fit is an error where it is used */
-PTXGEN_API ptx_val ptx_s16(int64_t value);
-PTXGEN_API ptx_val ptx_u32(uint64_t value);
-PTXGEN_API ptx_val ptx_s32(int64_t value);
-PTXGEN_API ptx_val ptx_u64(uint64_t value);
-PTXGEN_API ptx_val ptx_s64(int64_t value);
-PTXGEN_API ptx_val ptx_b32(uint64_t value);
-PTXGEN_API ptx_val
-ptx_f16(double value); /* rounded to nearest; a finite value that would become infinite is an error */
-PTXGEN_API ptx_val ptx_bf16(double value);
-PTXGEN_API ptx_val ptx_f32(double value);
-PTXGEN_API ptx_val ptx_f64(double value);
+/* A handle: what it is in the top three bits, below them its type, and 55 bits:
+     REGISTER  space, 4 bits of alignment (log2 + 1, 0: unknown) or 15 for the opposite of a predicate, the
+               owner's tag in 16 bits, a word of the record (PTX__W_*); also parameter blocks, wide numbers
+     INTEGER   the number, sign extended; INTEGER_9 times 2^9
+     FLOAT     the upper bits of a double, the last of them set where one below it is
+   A DOUBLE has 62 bits for a sign, 9 bits of exponent and the mantissa. A PLACE, from ptx_off, has 61: see
+   ptx__open. NOTHING says in its low bits why. */
+enum {
+    PTX__H_NOTHING,
+    PTX__H_REGISTER,
+    PTX__H_INTEGER,
+    PTX__H_INTEGER_9,
+    PTX__H_DOUBLE, /* and the next */
+    PTX__H_FLOAT = 6,
+    PTX__H_PLACE
+};
+#define PTX__HANDLE(what, type, low)                                                                         \
+    (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
+#define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
+/* Why a handle is no value: the low bits of NOTHING. The use of such a value says it. */
+enum {
+    PTX__WHY_AS = 1,
+    PTX__WHY_PTR,
+    PTX__WHY_INV,
+    PTX__WHY_AS_WHAT,
+    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_WIDE
+};
+static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
+        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
+    return value << 55 ? UINT64_C(0) + PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+}
+static inline uint64_t ptx__double_handle(uint64_t bits) {
+    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
+    if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
+    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
+    if (exponent > 511) return PTX__WHY_WIDE;
+    return PTX__HANDLE(PTX__H_DOUBLE, 0, bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
+}
+static inline uint64_t ptx__float_handle(ptx_type type, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return type == PTX_F64 ? ptx__double_handle(bits)
+                           : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));
+}
+#define PTX__UNSIGNED(type, value) v.handle = ptx__integer_handle(type, value);
+#define PTX__SIGNED(type, value) v.handle = ptx__integer_handle(type, PTX__CAST(uint64_t, value));
+#define PTX__FLOATING(type, value) v.handle = ptx__float_handle(type, value);
+#define PTX__CONSTANT(name, argument, body, type)                                                            \
+    static inline ptx_val name(argument value) {                                                             \
+        ptx_val v;                                                                                           \
+        body(type, value) return v;                                                                          \
+    }
+
+/* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
+   used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
+   infinite is an error. Of 64 bits there fit integers of -2^54 to 2^54 - 1, those times 2^9, and floats whose
+   exponent is within -255 to 256 or whose last 9 bits are 0. */
+PTX__CONSTANT(ptx_imm, int64_t, PTX__SIGNED, PTX_NONE)
+PTX__CONSTANT(ptx_u16, uint64_t, PTX__UNSIGNED, PTX_U16)
+PTX__CONSTANT(ptx_s16, int64_t, PTX__SIGNED, PTX_S16)
+PTX__CONSTANT(ptx_u32, uint64_t, PTX__UNSIGNED, PTX_U32)
+PTX__CONSTANT(ptx_s32, int64_t, PTX__SIGNED, PTX_S32)
+PTX__CONSTANT(ptx_u64, uint64_t, PTX__UNSIGNED, PTX_U64)
+PTX__CONSTANT(ptx_s64, int64_t, PTX__SIGNED, PTX_S64)
+PTX__CONSTANT(ptx_b32, uint64_t, PTX__UNSIGNED, PTX_B32)
+PTX__CONSTANT(ptx_f16, double, PTX__FLOATING, PTX_F16)
+PTX__CONSTANT(ptx_bf16, double, PTX__FLOATING, PTX_BF16)
+PTX__CONSTANT(ptx_f32, double, PTX__FLOATING, PTX_F32)
+PTX__CONSTANT(ptx_f64, double, PTX__FLOATING, PTX_F64)
+/* Any number of 64 bits, kept by the kernel: PTX_U64, PTX_S64, or PTX_F64 and the bits of a double. */
+#define ptx_wide(k, type, bits) ptx_wide_((k), PTX__AT, (type), (bits))
+PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits);
 /* The same bits as a type of the same width. */
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type);
 /* The same number as an address in that space: 64 bits for all but shared, which has 32. */
@@ -2210,9 +2394,11 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
 /* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
    an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
-   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. */
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
+/* The space of an address; PTX_GENERIC of other values. */
+PTXGEN_API ptx_space ptx_space_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
 PTXGEN_API const char *ptx_type_name(ptx_type type);
 
@@ -2260,12 +2446,18 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_max(k, a, b) ptx_op2(k, PTX_MAX, 0, a, b)
 #define ptx_rcp(k, a) ptx_op1(k, PTX_RCP, 0, a) /* rounded to nearest, as sqrt and div are */
 #define ptx_sqrt(k, a) ptx_op1(k, PTX_SQRT, 0, a)
-#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a) /* approximate, as those below are */
+/* The hardware's approximations of f32, with the largest errors that PTX documents: rsqrt 2^-22.9 relative;
+   ex2 2 ulp; lg2 2^-22, absolute in (0.5, 2), else relative; sin and cos 2^-20.5 absolute to two pi; tanh
+   2^-11 relative; rcp 1 ulp; sqrt 2^-23 relative; div 2 ulp, where the divisor is in 2^-126 to 2^126. */
+#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a)
 #define ptx_ex2(k, a) ptx_op1(k, PTX_EX2, 0, a)
 #define ptx_lg2(k, a) ptx_op1(k, PTX_LG2, 0, a)
-#define ptx_sin(k, a) ptx_op1(k, PTX_SIN, 0, a)
-#define ptx_cos(k, a) ptx_op1(k, PTX_COS, 0, a)
-#define ptx_tanh(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_sin_approx(k, a) ptx_op1(k, PTX_SIN, 0, a)
+#define ptx_cos_approx(k, a) ptx_op1(k, PTX_COS, 0, a)
+#define ptx_tanh_approx(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_rcp_approx(k, a) ptx_op1(k, PTX_RCP, PTX_APPROX, a)
+#define ptx_sqrt_approx(k, a) ptx_op1(k, PTX_SQRT, PTX_APPROX, a)
+#define ptx_div_approx(k, a, b) ptx_op2(k, PTX_DIV, PTX_APPROX, a, b)
 #define ptx_and(k, a, b) ptx_op2(k, PTX_AND, 0, a, b)
 #define ptx_or(k, a, b) ptx_op2(k, PTX_OR, 0, a, b)
 #define ptx_xor(k, a, b) ptx_op2(k, PTX_XOR, 0, a, b)
@@ -2380,6 +2572,169 @@ PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem
 #define ptx_cvta_to(k, space, address) ptx_cvta_to_((k), PTX__AT, (space), (address))
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
+
+/* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
+   results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
+   Coordinates are f32, in texels or from 0 to 1, as the object says; or 32-bit integers, which name a texel:
+   it is not filtered, and 0 outside. layer: u32; beyond the last: the last. cube: the texel that the
+   direction (x, y, z) of any length points to; f32. */
+#define ptx_tex_1d(k, type, texture, x, out)                                                                 \
+    PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
+    PTX__TEX(k, PTX_TEX_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_3d(k, type, texture, x, y, z, out)                                                           \
+    PTX__TEX(k, PTX_TEX_3D, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_1d_layered(k, type, texture, layer, x, out)                                                  \
+    PTX__TEX(k, PTX_TEX_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_2d_layered(k, type, texture, layer, x, y, out)                                               \
+    PTX__TEX(k, PTX_TEX_A2D, type, texture, 3, layer, x, y, ptx_imm(0), out)
+#define ptx_tex_cube(k, type, texture, x, y, z, out)                                                         \
+    PTX__TEX(k, PTX_TEX_CUBE, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_cube_layered(k, type, texture, layer, x, y, z, out)                                          \
+    PTX__TEX(k, PTX_TEX_ACUBE, type, texture, 4, layer, x, y, z, out)
+/* At a level of detail: 0 is the largest level, 1 the next, f32. Coordinates are f32. */
+#define ptx_tex_1d_lod(k, type, texture, x, lod, out)                                                        \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_2d_lod(k, type, texture, x, y, lod, out)                                                     \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_3d_lod(k, type, texture, x, y, z, lod, out)                                                  \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_3D, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
+#define ptx_tex_1d_layered_lod(k, type, texture, layer, x, lod, out)                                         \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), lod, out)
+#define ptx_tex_2d_layered_lod(k, type, texture, layer, x, y, lod, out)                                      \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_A2D, type, texture, 3, layer, x, y, ptx_imm(0), lod, out)
+#define ptx_tex_cube_lod(k, type, texture, x, y, z, lod, out)                                                \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
+#define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
+    PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
+/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays with
+   one f32 for each coordinate but the layer. */
+#define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_2D, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_3d_grad(k, type, texture, x, y, z, dx, dy, out)                                              \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_3D, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
+#define ptx_tex_1d_layered_grad(k, type, texture, layer, x, dx, dy, out)                                     \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A1D, type, texture, 2, layer, x, ptx_imm(0), ptx_imm(0), dx, dy, out)
+#define ptx_tex_2d_layered_grad(k, type, texture, layer, x, y, dx, dy, out)                                  \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_A2D, type, texture, 3, layer, x, y, ptx_imm(0), dx, dy, out)
+#define ptx_tex_cube_grad(k, type, texture, x, y, z, dx, dy, out)                                            \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_CUBE, type, texture, 3, x, y, z, ptx_imm(0), dx, dy, out)
+#define ptx_tex_cube_layered_grad(k, type, texture, layer, x, y, z, dx, dy, out)                             \
+    PTX__TEX_GRAD(k, PTX_TEX_GRAD_ACUBE, type, texture, 4, layer, x, y, z, dx, dy, out)
+/* One component (0 to 3) of the four texels that linear filtering blends, in the order (x0, y1), (x1, y1),
+   (x1, y0), (x0, y0). */
+#define ptx_tex_gather_2d(k, component, type, texture, x, y, out)                                            \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_2D, component, type, texture, 2, x, y, ptx_imm(0), ptx_imm(0), out)
+#define ptx_tex_gather_2d_layered(k, component, type, texture, layer, x, y, out)                             \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_A2D, component, type, texture, 3, layer, x, y, ptx_imm(0), out)
+#define ptx_tex_gather_cube(k, component, type, texture, x, y, z, out)                                       \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_CUBE, component, type, texture, 3, x, y, z, ptx_imm(0), out)
+#define ptx_tex_gather_cube_layered(k, component, type, texture, layer, x, y, z, out)                        \
+    PTX__TEX_GATHER(k, PTX_TLD4_R_ACUBE, component, type, texture, 4, layer, x, y, z, out)
+/* Sizes in texels; 0 of a dimension that there is not, or without layers or levels. */
+#define ptx_tex_width(k, object) ptx_op1(k, PTX_TXQ_WIDTH, 0, object)
+#define ptx_tex_height(k, object) ptx_op1(k, PTX_TXQ_HEIGHT, 0, object)
+#define ptx_tex_depth(k, object) ptx_op1(k, PTX_TXQ_DEPTH, 0, object)
+#define ptx_tex_layers(k, object) ptx_op1(k, PTX_TXQ_ARRAY_SIZE, 0, object)
+#define ptx_tex_levels(k, object) ptx_op1(k, PTX_TXQ_NUM_MIPMAP_LEVELS, 0, object)
+#define ptx_surface_width(k, object) ptx_op1(k, PTX_SUQ_WIDTH, 0, object)
+#define ptx_surface_height(k, object) ptx_op1(k, PTX_SUQ_HEIGHT, 0, object)
+#define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
+#define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
+/* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
+   how many: 1 to 8. x counts bytes and must be a multiple of the access's size; y, z and layer count texels.
+   outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel; PTX_SURFACE_ZERO: it loads 0 and stores
+   nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4 elements, at most 16 bytes in all. */
+#define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
+    PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
+#define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
+    PTX__SULD(k, PTX_SULD_2D, outside, type, surface, 2, x, y, ptx_imm(0))
+#define ptx_surface_load_3d(k, outside, type, surface, x, y, z)                                              \
+    PTX__SULD(k, PTX_SULD_3D, outside, type, surface, 3, x, y, z)
+#define ptx_surface_load_1d_layered(k, outside, type, surface, layer, x)                                     \
+    PTX__SULD(k, PTX_SULD_A1D, outside, type, surface, 2, layer, x, ptx_imm(0))
+#define ptx_surface_load_2d_layered(k, outside, type, surface, layer, x, y)                                  \
+    PTX__SULD(k, PTX_SULD_A2D, outside, type, surface, 3, layer, x, y)
+#define ptx_surface_load_1d_vec(k, outside, type, n, surface, x, out)                                        \
+    PTX__SULD_VEC(k, PTX_SULD_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), out)
+#define ptx_surface_load_2d_vec(k, outside, type, n, surface, x, y, out)                                     \
+    PTX__SULD_VEC(k, PTX_SULD_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), out)
+#define ptx_surface_load_3d_vec(k, outside, type, n, surface, x, y, z, out)                                  \
+    PTX__SULD_VEC(k, PTX_SULD_3D, outside, type, n, surface, 3, x, y, z, out)
+#define ptx_surface_load_1d_layered_vec(k, outside, type, n, surface, layer, x, out)                         \
+    PTX__SULD_VEC(k, PTX_SULD_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), out)
+#define ptx_surface_load_2d_layered_vec(k, outside, type, n, surface, layer, x, y, out)                      \
+    PTX__SULD_VEC(k, PTX_SULD_A2D, outside, type, n, surface, 3, layer, x, y, out)
+#define ptx_surface_store_1d(k, outside, type, surface, x, value)                                            \
+    PTX__SUST(k, PTX_SUST_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_store_2d(k, outside, type, surface, x, y, value)                                         \
+    PTX__SUST(k, PTX_SUST_2D, outside, type, surface, 2, x, y, ptx_imm(0), value)
+#define ptx_surface_store_3d(k, outside, type, surface, x, y, z, value)                                      \
+    PTX__SUST(k, PTX_SUST_3D, outside, type, surface, 3, x, y, z, value)
+#define ptx_surface_store_1d_layered(k, outside, type, surface, layer, x, value)                             \
+    PTX__SUST(k, PTX_SUST_A1D, outside, type, surface, 2, layer, x, ptx_imm(0), value)
+#define ptx_surface_store_2d_layered(k, outside, type, surface, layer, x, y, value)                          \
+    PTX__SUST(k, PTX_SUST_A2D, outside, type, surface, 3, layer, x, y, value)
+#define ptx_surface_store_1d_vec(k, outside, type, n, surface, x, values)                                    \
+    PTX__SUST_VEC(k, PTX_SUST_1D, outside, type, n, surface, 1, x, ptx_imm(0), ptx_imm(0), values)
+#define ptx_surface_store_2d_vec(k, outside, type, n, surface, x, y, values)                                 \
+    PTX__SUST_VEC(k, PTX_SUST_2D, outside, type, n, surface, 2, x, y, ptx_imm(0), values)
+#define ptx_surface_store_3d_vec(k, outside, type, n, surface, x, y, z, values)                              \
+    PTX__SUST_VEC(k, PTX_SUST_3D, outside, type, n, surface, 3, x, y, z, values)
+#define ptx_surface_store_1d_layered_vec(k, outside, type, n, surface, layer, x, values)                     \
+    PTX__SUST_VEC(k, PTX_SUST_A1D, outside, type, n, surface, 2, layer, x, ptx_imm(0), values)
+#define ptx_surface_store_2d_layered_vec(k, outside, type, n, surface, layer, x, y, values)                  \
+    PTX__SUST_VEC(k, PTX_SUST_A2D, outside, type, n, surface, 3, layer, x, y, values)
+/* what: PTX_ATOM_ADD (u32, s32, u64), _MIN, _MAX (u32, s32), _AND or _OR (b32). Returns no old value. */
+#define ptx_surface_reduce_1d(k, outside, what, type, surface, x, value)                                     \
+    PTX__SURED(k, PTX_SURED_ADD_1D, outside, what, type, surface, 1, x, ptx_imm(0), ptx_imm(0), value)
+#define ptx_surface_reduce_2d(k, outside, what, type, surface, x, y, value)                                  \
+    PTX__SURED(k, PTX_SURED_ADD_2D, outside, what, type, surface, 2, x, y, ptx_imm(0), value)
+#define ptx_surface_reduce_3d(k, outside, what, type, surface, x, y, z, value)                               \
+    PTX__SURED(k, PTX_SURED_ADD_3D, outside, what, type, surface, 3, x, y, z, value)
+#define PTX__TEX(k, op, type, t, n, a, b, c, d, out)                                                         \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), NULL, NULL, (out))
+#define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
+#define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), (dx), (dy), (out))
+#define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
+    ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
+#define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
+    ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c))
+#define PTX__SULD_VEC(k, op, outside, type, n, surface, axes, a, b, c, out)                                  \
+    ptx_surface_load_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c), (out))
+#define PTX__SUST(k, op, outside, type, surface, axes, a, b, c, value)                                       \
+    ptx_surface_store_((k), PTX__AT, (op), (outside), (type), (surface), (axes), (a), (b), (c), (value))
+#define PTX__SUST_VEC(k, op, outside, type, n, surface, axes, a, b, c, values)                               \
+    ptx_surface_store_vec_((k), PTX__AT, (op), (outside), (type), (n), (surface), (axes), (a), (b), (c),     \
+                           (values))
+#define PTX__SURED(k, op, outside, what, type, surface, axes, a, b, c, value)                                \
+    ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
+                        (value))
+PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         const ptx_val *dx, const ptx_val *dy, ptx_val *out);
+PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                ptx_val c, ptx_val d, ptx_val *out);
+PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                     ptx_val c);
+PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                      ptx_val b, ptx_val c, ptx_val *out);
+PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val value);
+PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                       ptx_val b, ptx_val c, const ptx_val *values);
+PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
+                                    ptx_val b, ptx_val c, ptx_val value);
 
 /* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
    PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
@@ -2556,6 +2911,121 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
+/* -- mathematics: [MATH] --
+
+   Functions of C and of shading languages. Operands are all f32, or all f64 where that is said; a typed
+   immediate is one too. A name that C has means what C's function does, with C's NaN, infinities, signed
+   zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
+   name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
+   last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual
+   path, no memory. */
+
+/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
+#define ptx_floor(k, x) ptx_math1(k, "floor", x)
+#define ptx_ceil(k, x) ptx_math1(k, "ceil", x)
+#define ptx_round(k, x) ptx_math1(k, "round", x)
+#define ptx_trunc(k, x) ptx_math1(k, "trunc", x)
+#define ptx_fract(k, x) ptx_math1(k, "fract", x)
+#define ptx_sign(k, x) ptx_math1(k, "sign", x)
+#define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
+#define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
+/* x - y floor(x / y), of the sign of y; the quotient is rounded before floor sees it. */
+#define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
+#define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
+/* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
+#define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
+
+#define ptx_sin(k, x) ptx_math1(k, "sin", x)     /* f32: 1.6 ulp for any x */
+#define ptx_cos(k, x) ptx_math1(k, "cos", x)     /* 1.7 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)     /* 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)   /* 2.0 */
+#define ptx_acos(k, x) ptx_math1(k, "acos", x)   /* 1.2 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)   /* 1.8 */
+#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)   /* 1.7 */
+#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)   /* 1.4 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)   /* 1.8 */
+#define ptx_exp(k, x) ptx_math1(k, "exp", x)     /* 2.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)   /* ex2.approx: 2 from the correctly rounded result */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x) /* 1.0 */
+#define ptx_expm1(k, x) ptx_math1(k, "expm1", x) /* 1.6 */
+#define ptx_log(k, x) ptx_math1(k, "log", x)     /* 1.0 */
+#define ptx_log2(k, x) ptx_math1(k, "log2", x)   /* 1.7 */
+#define ptx_log10(k, x) ptx_math1(k, "log10", x) /* 1.2 */
+#define ptx_log1p(k, x) ptx_math1(k, "log1p", x) /* 1.4 */
+#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)   /* 0.9 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)     /* 1.7 */
+#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8 */
+#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6 */
+/* Both for little more than one; sine, cosine: pointers to values. 1.7 ulp. */
+#define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
+
+#define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
+#define ptx_math2(k, name, x, y) ptx_math_((k), PTX__AT, (name), 2, (x), (y), ptx_imm(0))
+#define ptx_math3(k, name, x, y, z) ptx_math_((k), PTX__AT, (name), 3, (x), (y), (z))
+/* The function of that name, of the first n of x, y and z. */
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z);
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
+
+/* Vectors: arrays of n values, 2 to 4, f32 or f64; matrices: n x n, row after row, n 3 or 4. A result may be
+   the array of an operand. length: sqrt.rn of the dot product, which must neither overflow nor underflow;
+   normalize of f32: by rsqrt.approx, 3 ulp of the largest; reflect: v - 2 (v n) n, of a unit vector n; lerp:
+   ptx_mix. */
+#define ptx_dot(k, n, a, b) ptx_dot_((k), PTX__AT, (n), (a), (b))
+#define ptx_cross(k, a, b, out) ptx_cross_((k), PTX__AT, (a), (b), (out))
+#define ptx_length(k, n, a) ptx_length_((k), PTX__AT, (n), (a))
+#define ptx_normalize(k, n, a, out) ptx_normalize_((k), PTX__AT, (n), (a), (out))
+#define ptx_reflect(k, n, v, normal, out) ptx_reflect_((k), PTX__AT, (n), (v), (normal), (out))
+#define ptx_lerp(k, n, a, b, t, out) ptx_lerp_((k), PTX__AT, (n), (a), (b), (t), (out))
+#define ptx_mat_vec(k, n, m, v, out) ptx_mat_mul_((k), PTX__AT, (n), 1, (m), (v), (out))
+#define ptx_mat_mul(k, n, a, b, out) ptx_mat_mul_((k), PTX__AT, (n), (n), (a), (b), (out))
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b);
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b, ptx_val *out);
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a);
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out);
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out);
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out);
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out);
+
+/* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions); philox: Philox4x32-10
+   (Salmon et al. 2011), four u32 of a counter and a key; unit: 24 bits of a u32 as an f32 in [0, 1). */
+#define ptx_pcg(k, x) ptx_pcg_((k), PTX__AT, (x))
+#define ptx_philox(k, counter, key, out) ptx_philox_((k), PTX__AT, (counter), (key), (out))
+#define ptx_unit(k, x) ptx_unit_((k), PTX__AT, (x))
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x);
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out);
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x);
+
+/* Noise of a point of n coordinates, 2 or 3, f32, |p| below 2^23; seed: a u32. From -1 to 1, 0 on the
+   average, of features of size 1. value: random values at the integers, gradient: random slopes there (Perlin
+   2002), both with a quintic between; simplex: slopes on a grid of triangles or tetrahedra (Perlin 2001,
+   Gustavson 2005). The same bits on every chip. Noise in 3 dimensions is a function of the module. */
+#define ptx_value_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "value_noise", (n), (p), (seed))
+#define ptx_gradient_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "gradient_noise", (n), (p), (seed))
+#define ptx_simplex_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "simplex_noise", (n), (p), (seed))
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed);
+
+/* Colour: one channel, f32, from 0 to 1; as IEC 61966-2-1 has it, relative error 2^-18 (8 bits need 2^-9). */
+#define ptx_srgb_to_linear(k, c) ptx_math1(k, "srgb_to_linear", c)
+#define ptx_linear_to_srgb(k, c) ptx_math1(k, "linear_to_srgb", c)
+/* Four f32 to bytes of a u32, red lowest, clamped to 0 to 1 (NaN: 0) and rounded to nearest; and back. Two
+   f32 to the low and the high half of a b32 as f16, and back. */
+#define ptx_pack_rgba8(k, rgba) ptx_pack_rgba8_((k), PTX__AT, (rgba))
+#define ptx_unpack_rgba8(k, packed, rgba) ptx_unpack_rgba8_((k), PTX__AT, (packed), (rgba))
+#define ptx_pack_half(k, low, high) ptx_pack_half_((k), PTX__AT, (low), (high))
+#define ptx_unpack_half(k, packed, out) ptx_unpack_half_((k), PTX__AT, (packed), (out))
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba);
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
+
 #ifdef __cplusplus
 }
 #endif
@@ -2575,7 +3045,15 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-/* Kinds of ptx_val. */
+/* An operand as its handle says: see ptx__open. */
+typedef struct ptx__operand {
+    uint64_t bits;  /* register word, or the immediate */
+    uint32_t owner; /* the kernel's tag; 0 for an immediate */
+    uint8_t kind;   /* PTX__REG ... */
+    uint8_t type;   /* ptx_type */
+    uint8_t space;  /* ptx_space, where the value is an address */
+    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment + 1 */
+} ptx__operand;
 enum {
     PTX__NOTHING,
     PTX__REG,
@@ -2584,10 +3062,18 @@ enum {
     PTX__IMM_FLOAT,
     PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
     PTX__PLACE_SYM, /* parameter block + offset */
-    PTX__FAR        /* the same with an offset that does not fit */
+    PTX__FAR        /* the same with an offset that does not fit; a number that does not */
 };
-#define PTX__INVERTED 0x80u   /* ptx_val.flags: the opposite of that predicate */
-#define PTX__ALIGN_MASK 0x0fu /* ptx_val.flags: log2 of the alignment that an address is known to have */
+#define PTX__INVERTED 0x80u   /* flags: the opposite of that predicate */
+#define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
+
+/* A memory operand, opened. */
+typedef struct ptx__access {
+    ptx__operand base;
+    int64_t offset;
+    ptx_mods mods;
+    uint32_t policy; /* its index + 1, 0: none, or one of PTX__POLICY_* */
+} ptx__access;
 
 /* An operand in the record: words of 32 bits, a tag in the top five. An immediate is followed by its two
    halves, a memory operand by its base and its offset. */
@@ -2651,14 +3137,22 @@ static int ptx__is_type(unsigned type) {
 }
 
 typedef struct ptx__row {
-    uint16_t op, sm;
-    uint8_t version;
+    uint16_t op;
+    uint8_t sm, version; /* sm: or one of PTX__ON_* */
+    uint32_t facts;      /* of an instruction's first row */
     const char *name, *sig;
     uint64_t types, src;
     ptx_mods allow, need, dflt;
 } ptx__row;
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, sm)                                      \
-    {PTX_##id, sm, ver, name, sig, types, src, allow, need, dflt},
+#define PTX__FACTS(sm, facts, ...) facts
+#define PTX__FIRST(sm, ...) sm
+#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...)                                     \
+    {PTX_##id, PTX__FIRST(__VA_ARGS__, 0),                                                                   \
+     ver,      PTX__FACTS(__VA_ARGS__, 0, 0),                                                                \
+     name,     sig,                                                                                          \
+     types,    src,                                                                                          \
+     allow,    need,                                                                                         \
+     dflt},
 static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
 #undef PTX__ROW
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
@@ -2833,13 +3327,14 @@ typedef struct ptx__form {
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
-    uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
+    uint32_t facts;              /* of its instruction */
+    uint8_t who, result, effect; /* of them; see ptx__behave */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect and reach */
     uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
-/* CALL: what the function called wants */
+/* Facts, apart: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: what the function called wants. */
 enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
        PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
@@ -2863,14 +3358,35 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-typedef struct ptx__behaviour {
+/* What raw text is searched for: the first of these that an instruction of it begins with. */
+typedef struct ptx__raw_fact {
     const char *text;
-    uint8_t who, result, effect;
-} ptx__behaviour;
-#define PTX__ROW(text, who, result, effect)                                                                  \
-    {text, PTX__WHO_##who, PTX__RESULT_##result, PTX__EFFECT_##effect},
-static const ptx__behaviour ptx__behaviours[] = {PTX_BEHAVIOURS(PTX__ROW)};
-#undef PTX__ROW
+    uint32_t facts;
+} ptx__raw_fact;
+static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
+                                               {"bar.arrive", PTX__BY_WARP},
+                                               {"bar.cta.arrive", PTX__BY_WARP},
+                                               {"bar.", PTX__BY_BLOCK},
+                                               {"barrier.cluster", PTX__BY_CLUSTER},
+                                               {"barrier.arrive", 0},
+                                               {"barrier.cta.arrive", 0},
+                                               {"barrier.", PTX__BY_BLOCK},
+                                               {"setmaxnreg", PTX__BY_GROUP},
+                                               {"wgmma", PTX__BY_GROUP},
+                                               {"shfl.sync", PTX__BY_MEMBERS},
+                                               {"vote.sync", PTX__BY_MEMBERS},
+                                               {"redux.sync", PTX__BY_MEMBERS},
+                                               {"match.", PTX__BY_MEMBERS},
+                                               {"elect.sync", PTX__BY_MEMBERS},
+                                               {"ldmatrix", PTX__BY_WARP},
+                                               {"stmatrix", PTX__BY_WARP},
+                                               {"movmatrix", PTX__BY_WARP},
+                                               {"mma", PTX__BY_WARP},
+                                               {"wmma", PTX__BY_WARP},
+                                               {"tcgen05.ld", PTX__BY_WARP},
+                                               {"tcgen05.alloc", PTX__BY_WARP},
+                                               {"cp.async.wait_all", PTX__DOES_WAIT},
+                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
 
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -2995,16 +3511,15 @@ typedef struct ptx__known {
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
-    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
-    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
+    uint32_t what;                /* PTX__WHAT; 0: no memo */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -3042,6 +3557,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     size_t full; /* words in use, up to which there is room for one more instruction by a memo */
 };
@@ -3222,7 +3738,7 @@ static const ptx__held ptx__kernel_holds[] = {
     PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
     PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
     PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, marked)};
+    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, wide),   PTX__HELD(ptx_kernel, marked)};
 static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
     PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
@@ -3390,8 +3906,8 @@ PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
 
 /* -- operands -- */
 
-static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
-    ptx_val v;
+static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits) {
+    ptx__operand v;
     v.bits = bits;
     v.owner = 0;
     v.kind = (uint8_t)kind;
@@ -3399,61 +3915,150 @@ static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
     v.space = v.flags = 0;
     return v;
 }
-static ptx_val ptx__float(unsigned type, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return ptx__val(PTX__IMM_FLOAT, type, bits);
+
+static ptx_val ptx__none_for(uint64_t why) {
+    ptx_val v;
+    v.handle = why;
+    return v;
 }
-static ptx_val ptx__none(void) { return ptx__val(PTX__NOTHING, PTX_NONE, 0); }
+static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
+static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-PTXGEN_API ptx_val ptx_imm(int64_t value) { return ptx__val(PTX__IMM, PTX_NONE, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u16(uint64_t value) { return ptx__val(PTX__IMM, PTX_U16, value); }
-PTXGEN_API ptx_val ptx_s16(int64_t value) { return ptx__val(PTX__IMM, PTX_S16, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u32(uint64_t value) { return ptx__val(PTX__IMM, PTX_U32, value); }
-PTXGEN_API ptx_val ptx_s32(int64_t value) { return ptx__val(PTX__IMM, PTX_S32, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_u64(uint64_t value) { return ptx__val(PTX__IMM, PTX_U64, value); }
-PTXGEN_API ptx_val ptx_s64(int64_t value) { return ptx__val(PTX__IMM, PTX_S64, (uint64_t)value); }
-PTXGEN_API ptx_val ptx_b32(uint64_t value) { return ptx__val(PTX__IMM, PTX_B32, value); }
-PTXGEN_API ptx_val ptx_f16(double value) { return ptx__float(PTX_F16, value); }
-PTXGEN_API ptx_val ptx_bf16(double value) { return ptx__float(PTX_BF16, value); }
-PTXGEN_API ptx_val ptx_f32(double value) { return ptx__float(PTX_F32, value); }
-PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
-PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
+/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
+   the owner's low 8 bits and the offset. */
+#define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
+#define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
+#define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
+#define PTX__H_ALIGN 48
+#define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
+#define PTX__P_TYPE 58
+#define PTX__P_SPACE 55
+#define PTX__P_ALIGN 51
+#define PTX__P_INDEX 32
+#define PTX__P_OWNER 24
+#define PTX__P_INDEX_MAX 0x7ffffu
+#define PTX__P_OFFSET_MAX 0x7fffff
+static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
+                                            PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
+enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
+static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
-/* No value, and why: what ptx_as and its like were given shows where the result is used. */
-enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV, PTX__WHY_AS_WHAT };
-static ptx_val ptx__none_for(unsigned why) {
-    ptx_val v = ptx__none();
-    v.bits = why;
+/* What a handle says. k: the kernel that it is used in, for wide numbers. */
+static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
+    const uint64_t h = v.handle;
+    const uint32_t word = (uint32_t)h;
+    const unsigned align = (unsigned)(h >> PTX__H_ALIGN) & 15u, code = (unsigned)(h >> PTX__P_TYPE) & 7u;
+    const unsigned index = (unsigned)(h >> PTX__P_INDEX) & PTX__P_INDEX_MAX;
+    ptx__operand o = ptx__operand_of(PTX__REG, PTX__H_TYPE(h), word);
+    switch (PTX__H_WHAT(h)) {
+    case PTX__H_NOTHING:
+        return ptx__operand_of((h & 255) < PTX__WHY_FAR ? PTX__NOTHING : PTX__FAR, PTX_NONE, h);
+    case PTX__H_REGISTER:
+        o.owner = (uint32_t)(h >> 32) & 0xffffu;
+        if (!PTX__TAG(word) && o.owner == k->owner && word < k->wide.count)
+            return ptx__operand_of(o.type == PTX_F64 ? PTX__IMM_FLOAT : PTX__IMM, o.type, k->wide.at[word]);
+        o.space = (uint8_t)(h >> PTX__H_SPACE & 7u);
+        o.flags = (uint8_t)(align == 15 ? PTX__INVERTED : align);
+        if (PTX__TAG(word) != PTX__W_PARAM) return o;
+        o.kind = PTX__SYM;
+        o.bits = PTX__INDEX(word);
+        return o;
+    case PTX__H_INTEGER: return ptx__operand_of(PTX__IMM, o.type, (uint64_t)((int64_t)(h << 9) >> 9));
+    case PTX__H_INTEGER_9: return ptx__operand_of(PTX__IMM, o.type, h << 9);
+    case PTX__H_FLOAT: return ptx__operand_of(PTX__IMM_FLOAT, o.type, h << 9);
+    case PTX__H_PLACE:
+        if (code > PTX__P_BLOCK) return ptx__operand_of(PTX__NOTHING, PTX_NONE, 0);
+        o.kind = code == PTX__P_BLOCK ? PTX__PLACE_SYM : PTX__PLACE;
+        o.type = ptx__place_types[code];
+        o.space = (uint8_t)(h >> PTX__P_SPACE & 7u);
+        o.flags = (uint8_t)(h >> PTX__P_ALIGN & 15u);
+        o.owner = k->owner ^ (((uint32_t)(h >> PTX__P_OWNER) ^ k->owner) & 255u);
+        o.bits = code == PTX__P_BLOCK ? index : PTX__WORD(code < 3 ? PTX__W_32 : PTX__W_64, index);
+        o.bits |= (uint64_t)(uint32_t)ptx__place_offset(h) << 32;
+        return o;
+    default: /* PTX__H_DOUBLE */
+        o.bits =
+            (h & UINT64_C(1) << 61) << 2 | ((h >> 52 & 511) + (1023 - 255)) << 52 | (h & 0xfffffffffffff);
+        return ptx__operand_of(PTX__IMM_FLOAT, PTX_F64, o.bits);
+    }
+}
+
+/* The handle of a register or parameter block. */
+static ptx_val ptx__close(const ptx__operand *o) {
+    ptx_val v;
+    v.handle =
+        PTX__HANDLE(PTX__H_REGISTER, o->type,
+                    (uint64_t)o->space << PTX__H_SPACE
+                        | (o->flags & PTX__INVERTED ? PTX__H_INVERTED : (uint64_t)o->flags << PTX__H_ALIGN)
+                        | (uint64_t)o->owner << 32
+                        | (o->kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, o->bits) : (uint32_t)o->bits));
+    return v;
+}
+
+PTXGEN_API ptx_type ptx_type_of(ptx_val v) {
+    switch (PTX__H_WHAT(v.handle)) {
+    case PTX__H_NOTHING: return PTX_NONE;
+    case PTX__H_PLACE: return (ptx_type)ptx__place_types[v.handle >> PTX__P_TYPE & 7u];
+    case PTX__H_DOUBLE:
+    case PTX__H_DOUBLE + 1: return PTX_F64;
+    default: return (ptx_type)PTX__H_TYPE(v.handle);
+    }
+}
+PTXGEN_API ptx_space ptx_space_of(ptx_val v) {
+    const unsigned what = PTX__H_WHAT(v.handle);
+    if (what == PTX__H_PLACE) return (ptx_space)(v.handle >> PTX__P_SPACE & 7u);
+    return what == PTX__H_REGISTER ? (ptx_space)(v.handle >> PTX__H_SPACE & 7u) : PTX_GENERIC;
+}
+static int ptx__is_register(ptx_val v) {
+    const unsigned tag = PTX__TAG((uint32_t)v.handle);
+    return PTX__H_WHAT(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
+}
+/* An address of a register, plus an offset. */
+static int ptx__is_place(ptx_val v) {
+    return PTX__H_WHAT(v.handle) == PTX__H_PLACE && (v.handle >> PTX__P_TYPE & 7u) < PTX__P_BLOCK;
+}
+static ptx_val ptx__with_type(ptx_val v, unsigned type) {
+    v.handle = (v.handle & ~((uint64_t)63 << 55)) | (uint64_t)type << 55;
+    return v;
+}
+static ptx_val ptx__with_space(ptx_val v, unsigned space) {
+    const int at = PTX__H_WHAT(v.handle) == PTX__H_PLACE ? PTX__P_SPACE : PTX__H_SPACE;
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    v.handle = (v.handle & ~((uint64_t)7 << at)) | (uint64_t)space << at;
     return v;
 }
 
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
-    if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
-        || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
-        return v.kind == PTX__NOTHING ? v
-                                      : ptx__none_for(v.kind == PTX__REG || v.kind == PTX__PLACE
-                                                          ? PTX__WHY_AS
-                                                          : PTX__WHY_AS_WHAT);
-    v.type = (uint8_t)type;
+    const unsigned have = (unsigned)ptx_type_of(v);
+    uint64_t code;
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    if (!ptx__is_register(v) && !ptx__is_place(v)) return ptx__none_for(PTX__WHY_AS_WHAT);
+    if ((unsigned)type >= PTX__TYPE_COUNT || ptx__fact(have)->bits != ptx__fact(type)->bits)
+        return ptx__none_for(PTX__WHY_AS);
+    if (ptx__is_register(v)) return ptx__with_type(v, type);
+    for (code = 0; code < PTX__P_BLOCK && ptx__place_types[code] != (unsigned)type; code++) {
+    }
+    if (code == PTX__P_BLOCK) return ptx__none_for(PTX__WHY_AS);
+    v.handle = (v.handle & ~((uint64_t)7 << PTX__P_TYPE)) | code << PTX__P_TYPE;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if ((v.kind != PTX__REG && v.kind != PTX__PLACE)
+    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    if ((!ptx__is_register(v) && !ptx__is_place(v))
         || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
-        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_PTR);
-    v.space = (uint8_t)space;
-    return v;
+        return ptx__none_for(PTX__WHY_PTR);
+    return ptx__with_space(v, space);
 }
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
-    if (predicate.type != PTX_PRED)
-        return predicate.kind == PTX__NOTHING ? predicate : ptx__none_for(PTX__WHY_INV);
-    predicate.flags ^= PTX__INVERTED;
+    if (ptx_type_of(predicate) == PTX_PRED)
+        predicate.handle ^= PTX__H_INVERTED;
+    else if (PTX__H_WHAT(predicate.handle) != PTX__H_NOTHING)
+        return ptx__none_for(PTX__WHY_INV);
     return predicate;
 }
 /* An address without its offset; of other values, themselves. */
-static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
+static ptx__operand ptx__unplaced(ptx__operand v, int64_t *offset) {
     *offset = 0;
     if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
     *offset = (int32_t)(uint32_t)(v.bits >> 32);
@@ -3461,37 +4066,129 @@ static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
     v.bits &= 0xffffffffu;
     return v;
 }
-PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
-    ptx_mem mem;
-    mem.base = ptx__unplaced(address, &mem.offset);
-    if (byte_offset > INT64_MAX / 2 || byte_offset < -(INT64_MAX / 2)) mem.offset = byte_offset; /* refused */
-    else
-        mem.offset += byte_offset;
-    mem.mods = 0;
-    mem.policy = ptx__none();
-    return mem;
-}
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
-    int64_t before;
-    address = ptx__unplaced(address, &before);
-    if (byte_offset <= INT32_MAX && byte_offset >= INT32_MIN) byte_offset += before;
-    if (address.kind != PTX__REG && address.kind != PTX__SYM) return ptx__none();
-    address.kind = address.kind == PTX__REG ? PTX__PLACE : PTX__PLACE_SYM;
-    if (byte_offset < -2147483647 - 1 || byte_offset > 2147483647) address.kind = PTX__FAR;
-    address.bits = (address.bits & 0xffffffffu) | (uint64_t)(uint32_t)(int32_t)byte_offset << 32;
+    const uint64_t h = address.handle;
+    uint64_t code = 0;
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN) return ptx__far(byte_offset);
+    if (PTX__H_WHAT(h) == PTX__H_PLACE) {
+        byte_offset += ptx__place_offset(h);
+        address.handle &= ~(uint64_t)0xffffff;
+    } else if (PTX__H_WHAT(h) == PTX__H_REGISTER && PTX__TAG((uint32_t)h)) {
+        if (PTX__TAG((uint32_t)h) == PTX__W_PARAM)
+            code = PTX__P_BLOCK;
+        else
+            while (code < PTX__P_BLOCK && ptx__place_types[code] != PTX__H_TYPE(h)) code++;
+        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__P_BLOCK) return ptx__none();
+        if (PTX__INDEX((uint32_t)h) > PTX__P_INDEX_MAX) return ptx__far(byte_offset);
+        address.handle = (uint64_t)PTX__H_PLACE << 61 | code << PTX__P_TYPE
+                         | (h >> PTX__H_SPACE & 7u) << PTX__P_SPACE
+                         | (h >> PTX__H_ALIGN & 15u) << PTX__P_ALIGN | (h >> 32 & 255u) << PTX__P_OWNER
+                         | (h & PTX__P_INDEX_MAX) << PTX__P_INDEX;
+    } else
+        return ptx__none();
+    if (byte_offset > PTX__P_OFFSET_MAX || byte_offset < -PTX__P_OFFSET_MAX - 1) return ptx__far(byte_offset);
+    address.handle |= (uint64_t)byte_offset & 0xffffff;
     return address;
 }
-PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
-    mem.policy = policy;
-    mem.mods |= PTX_L2_CACHE_HINT;
+
+/* ptx_mem.access: the offset in 32 bits, modifiers in 20, and above them the policy, a register's index + 1
+   or one of PTX__POLICY_*. Of each group of modifiers a number says which is set. Where more is set than that
+   can say, as two of one group, the bits above the offset are a list of at most four modifiers. */
+static const struct {
+    uint8_t first, count, at; /* bits of ptx_mods; where the number is */
+} ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
+                          {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
+enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MODS = 32, PTX__A_POLICY = 52 };
+#define PTX__A_LIST ((uint64_t)1 << 63)
+
+static ptx_mods ptx__access_mods(uint64_t access) {
+    ptx_mods mods = 0;
+    unsigned i, n;
+    if (!(access >> 32)) return 0;
+    if (access & PTX__A_LIST) {
+        for (i = PTX__A_MODS; i < PTX__A_MODS + 24; i += 6)
+            if ((n = (unsigned)(access >> i) & 63u) != 0) mods |= (ptx_mods)1 << (n - 1);
+        return mods | (access >> 56 & 3) << 62;
+    }
+    for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++) {
+        n = (unsigned)(access >> (PTX__A_MODS + ptx__access_groups[i].at))
+            & (ptx__access_groups[i].count > 3   ? 7u
+               : ptx__access_groups[i].count > 1 ? 3u
+                                                 : 1u);
+        if (n) mods |= PTX__M(ptx__access_groups[i].first + n - 1);
+    }
+    return access >> PTX__A_POLICY ? mods | PTX_L2_CACHE_HINT : mods;
+}
+static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
+    uint64_t policy = access >> PTX__A_POLICY & 2047, packed = 0;
+    ptx_mods left = mods & ~PTX__M(51), bit;
+    unsigned i, n = 0;
+    for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++)
+        for (n = 0; n < ptx__access_groups[i].count; n++) {
+            bit = (ptx_mods)1 << (ptx__access_groups[i].first + n);
+            if (!(left & bit)) continue;
+            packed |= (uint64_t)(n + 1) << ptx__access_groups[i].at;
+            left &= ~bit;
+            break;
+        }
+    if (access & PTX__A_LIST || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) policy = 0;
+    access &= UINT32_MAX;
+    if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
+        return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
+    access |= PTX__A_LIST | mods >> 62 << 56;
+    for (i = 0, n = 0; i < 62 && n < 4; i++)
+        if (mods >> i & 1) access |= (uint64_t)(i + 1) << (PTX__A_MODS + 6 * n++);
+    return access;
+}
+
+PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
+    ptx_mem mem;
+    int64_t offset = 0;
+    if (PTX__H_WHAT(address.handle) == PTX__H_PLACE) {
+        offset = ptx__place_offset(address.handle);
+        address.handle &= ~(uint64_t)0xffffff;
+    }
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN)
+        offset = byte_offset;
+    else
+        offset += byte_offset;
+    mem.base = offset > INT32_MAX || offset < INT32_MIN ? ptx__far(offset).handle : address.handle;
+    mem.access = (uint32_t)offset;
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
     /* space and vector are the address's and the call's: set here, they exclude each other, as the use says
        */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
-    mem.mods |= mods;
+    mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
+}
+PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
+    const uint64_t owner = PTX__H_WHAT(mem.base) == PTX__H_PLACE
+                               ? (mem.base >> PTX__P_OWNER ^ policy.handle >> 32) & 255
+                               : (mem.base ^ policy.handle) >> 32 & 65535;
+    const uint32_t word = (uint32_t)policy.handle;
+    uint64_t code = PTX__INDEX(word) + 1;
+    if (!ptx__is_register(policy))
+        code = PTX__POLICY_NONE;
+    else if (PTX__TAG(word) != PTX__W_64 || policy.handle >> PTX__H_SPACE & 7 || code >= PTX__POLICY_FOREIGN)
+        code = PTX__POLICY_TYPE;
+    else if (owner)
+        code = PTX__POLICY_FOREIGN;
+    mem.access = ptx__with_mods((mem.access & ~((uint64_t)2047 << PTX__A_POLICY)) | code << PTX__A_POLICY,
+                                ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
+    return mem;
+}
+static ptx__access ptx__open_memory(const ptx_kernel *k, ptx_mem mem) {
+    ptx__access a;
+    ptx_val base;
+    base.handle = mem.base;
+    a.base = ptx__open(k, base);
+    if (a.base.kind >= PTX__PLACE && a.base.kind != PTX__FAR) a.base = ptx__unplaced(a.base, &a.offset);
+    a.offset = (int32_t)(uint32_t)mem.access;
+    a.mods = ptx__access_mods(mem.access);
+    a.policy = mem.access & PTX__A_LIST ? 0u : (uint32_t)(mem.access >> PTX__A_POLICY);
+    return a;
 }
 
 /* The b type of that width: as which instructions that only move bits print their type. */
@@ -3520,14 +4217,18 @@ static unsigned ptx__wider(unsigned type) {
     }
 }
 
-static const char *ptx__describe(ptx_val v) {
+static const char *ptx__describe(ptx__operand v) {
     static const char *const why[] = {
-        "no value", "no value (of a ptx_as between types of different widths)",
-        "no value (of a ptx_ptr of no register, or to no space)", "no value (of a ptx_inv of no predicate)",
-        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)"};
-    if (v.kind == PTX__NOTHING) return why[v.bits <= PTX__WHY_AS_WHAT ? v.bits : 0];
+        "no value",
+        "no value (of a ptx_as between types of different widths)",
+        "no value (of a ptx_ptr of no register, or to no space)",
+        "no value (of a ptx_inv of no predicate)",
+        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)",
+        "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
+        "a number of more than 55 bits, which ptx_wide(k, PTX_U64, bits) makes"};
+    if (v.kind == PTX__NOTHING || v.kind == PTX__FAR)
+        return why[(v.bits & 255) <= PTX__WHY_WIDE ? v.bits & 255 : 0];
     if (v.kind == PTX__SYM) return "the address of a parameter block";
-    if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
@@ -3562,7 +4263,7 @@ static int ptx__is_number(unsigned type) {
 }
 
 /* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
-static ptx__list ptx__cure(ptx_val v, unsigned type) {
+static ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
@@ -3936,26 +4637,19 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-static const ptx__behaviour *ptx__behaviour_of(const char *text) {
-    size_t i;
-    for (i = 0; i < sizeof ptx__behaviours / sizeof *ptx__behaviours; i++)
-        if (strncmp(text, ptx__behaviours[i].text, strlen(ptx__behaviours[i].text)) == 0)
-            return &ptx__behaviours[i];
-    return NULL;
-}
-
-static void ptx__behave(ptx__form *form, const char *text) {
-    const ptx__behaviour *b = ptx__behaviour_of(text);
-    form->who = PTX__WHO_ANY;
-    form->result = PTX__RESULT_SAME;
-    form->effect = PTX__EFFECT_NONE;
-    if (b) {
-        form->who = b->who;
-        form->result = b->result;
-        form->effect = b->effect;
-    }
-    if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
-    if (form->effect == PTX__EFFECT_READ && !strstr(text, ".shared")) form->effect = PTX__EFFECT_NONE;
+/* What the verifier knows of a form: loads of parameters and constants are the same for all, and only what is
+   in shared memory reads that. */
+static void ptx__behave(ptx__form *form, const ptx__row *first, ptx_mods mods) {
+    const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    form->facts = first->facts;
+    form->who = form->facts & 7u;
+    form->result = form->facts >> 3 & 7u;
+    form->effect = form->facts >> 6 & 15u;
+    if (first->op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
+        form->result = PTX__RESULT_SAME;
+    if (form->effect == PTX__EFFECT_READ && (first->op == PTX_LD || form->facts & PTX__IS_WMMA)
+        && !(mods & shared))
+        form->effect = PTX__EFFECT_NONE;
 }
 
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
@@ -3964,11 +4658,15 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
     *who = PTX__WHO_ANY;
     *effect = PTX__EFFECT_NONE;
     for (; *p; p++) {
-        const ptx__behaviour *b = fresh ? ptx__behaviour_of(p) : NULL;
+        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
+        unsigned wants;
+        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
+        if (fresh && f < end) {
+            wants = f->facts & 7u;
+            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
+            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
+        }
         fresh = strchr(" ;{}\n\t", *p) != NULL;
-        if (!b) continue;
-        if (b->who == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : b->who > *who) *who = b->who;
-        if (b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
     if (*who == PTX__WHO_MEMBERS
@@ -4081,7 +4779,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->version = version;
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
-    ptx__behave(form, m->chars.at + form->text);
+    ptx__behave(form, &ptx__rows[m->first[op]], mods);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -4144,14 +4842,39 @@ static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
     return PTX__WORD(tag, index);
 }
-static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
-    ptx_val v = ptx__val(PTX__REG, type, ptx__new_word(k, site, ptx__tag_of(type)));
-    v.owner = k->owner;
+/* The handle of a register of this kernel. */
+static ptx_val ptx__handle(const ptx_kernel *k, uint32_t word, unsigned type) {
+    ptx_val v;
+    v.handle = PTX__HANDLE(PTX__H_REGISTER, type, (uint64_t)k->owner << 32 | word);
     return v;
+}
+static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
+    return ptx__handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
+}
+static ptx_val ptx__wide(ptx_kernel *k, unsigned type, uint64_t bits) {
+    int ok;
+    PTX__ROOM(k->m, k->wide, 1, ok);
+    if (!ok) return ptx__none();
+    k->wide.at[k->wide.count] = bits;
+    return ptx__handle(k, (uint32_t)k->wide.count++, type);
+}
+PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits) {
+    if (!ptx__ready(k)) return ptx__none();
+    if (type == PTX_U64 || type == PTX_S64 || type == PTX_F64) return ptx__wide(k, type, bits);
+    ptx__fail(k, PTX_E_TYPE, site, "ptx_wide makes numbers of u64, s64 and f64, not of %s",
+              ptx_type_name(type));
+    return ptx__none();
+}
+/* An operand that was changed, as a handle again. */
+static ptx_val ptx__closed(ptx_kernel *k, const ptx__operand *o) {
+    ptx_val v;
+    if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__close(o);
+    v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
+    return o->kind == PTX__IMM && v.handle == PTX__WHY_WIDE ? ptx__wide(k, o->type, o->bits) : v;
 }
 
 /* A handle that belongs here, of a register that exists. */
-static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
+static int ptx__is_mine(const ptx_kernel *k, const ptx__operand *v) {
     uint32_t word = (uint32_t)v->bits;
     if (v->owner != k->owner || v->type >= PTX__TYPE_COUNT || v->space > PTX_SHARED_CLUSTER) return 0;
     return v->kind == PTX__REG   ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
@@ -4159,10 +4882,13 @@ static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
                                  : 0;
 }
 /* The same; if not, the error says why. */
-static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
+static int ptx__mine(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
         int number = v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT;
+        if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
+            ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
+                      (long long)((int64_t)(v.bits << 3) >> 11));
         ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
                   "%s is %s%s where a register is needed%s", what,
                   number && v.type ? "an immediate of type " : "", ptx__describe(v),
@@ -4263,9 +4989,28 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
 }
 #define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
+/* The operand that is looked at, and whose it is. */
+typedef struct ptx__use {
+    ptx_kernel *k;
+    const char *site;
+    const ptx__row *row;
+    unsigned index; /* from 1 on */
+} ptx__use;
+static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
+    ptx__use u;
+    u.k = k;
+    u.site = site;
+    u.row = &ptx__rows[k->m->first[op]];
+    u.index = 1;
+    return u;
+}
+static uint32_t ptx__facts(const ptx__use *u) { return ptx__rows[u->k->m->first[u->row->op]].facts; }
+static const char *ptx__use_name(const ptx__use *u) {
+    return *u->row->name ? u->row->name : "a raw instruction";
+}
+
 /* An immediate as an operand of that type. */
-static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                         unsigned type) {
+static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
     char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
     uint32_t tag = PTX__W_UNSIGNED;
@@ -4276,7 +5021,8 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
             int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
             if (!fits) {
-                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
+                ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32", u->index,
+                          ptx__use_name(u), value);
                 return 0;
             }
             bits = word | (fits == 2 ? PTX__LOST : 0);
@@ -4289,14 +5035,14 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
             || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
-            ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %lld does not fit %s", index, name,
-                      (long long)bits, ptx__fact(v.type ? v.type : type)->name);
+            ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
+                      ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
             return 0;
         }
     }
-    ptx__word(k, PTX__WORD(tag, 0));
-    ptx__word(k, (uint32_t)bits);
-    ptx__word(k, (uint32_t)(bits >> 32));
+    ptx__word(u->k, PTX__WORD(tag, 0));
+    ptx__word(u->k, (uint32_t)bits);
+    ptx__word(u->k, (uint32_t)(bits >> 32));
     return 1;
 }
 
@@ -4308,8 +5054,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* An immediate against the limits of its slot, if it has any. */
-static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                       char letter, unsigned type) {
+static int ptx__within(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
     int ok;
@@ -4326,100 +5071,94 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
     if (ok) return 1;
     if (limit->high == high || letter == 'O')
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s, not %lld", index, name, limit->what,
-                  (long long)x);
+        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s, not %lld", u->index,
+                  ptx__use_name(u), limit->what, (long long)x);
     else
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s from 0 to %lld, not %lld", index, name,
-                  limit->what, (long long)high, (long long)x);
+        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s from 0 to %lld, not %lld",
+                  u->index, ptx__use_name(u), limit->what, (long long)high, (long long)x);
     return 0;
 }
 
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
    vadd2 and its like choose, the random bits of cvt.rs, whom tcgen05.commit tells. */
-static int ptx__register_only(const char *name, unsigned index) {
-    size_t n;
-    int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
-    static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
-                                        "tex.", "tld4", "istypep"};
-    size_t i;
-    if (index == 1 && strchr("msti", *name))
-        for (i = 0; i < sizeof first / sizeof *first; i++)
-            if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
-    if (index >= 2
-        && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0
-            || strncmp(name, "tcgen05.commit", 14) == 0))
-        return 1;
-    if (!video) return index >= 3 && strcmp(name, "cvt") == 0;
-    n = strcspn(name, "%");
-    return name[n - 1] == '2' || name[n - 1] == '4';
+static int ptx__register_only(const ptx__use *u) {
+    switch (ptx__facts(u) & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
+    case 0: return 0;
+    case PTX__REGISTER_1: return u->index == 1;
+    case PTX__REGISTERS_2: return u->index >= 2;
+    case PTX__REGISTERS_3: return u->index >= 3;
+    default: return 1;
+    }
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
-static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                           unsigned type, int loose) {
+static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
     int fits =
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
-    if (v.kind == PTX__REG && v.owner == k->owner && fits) {
+    if (v.kind == PTX__REG && v.owner == u->k->owner && fits) {
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
-        if (PTX__INDEX(word) >= k->registers[tag]) return ptx__mine(k, site, v, "a source");
+        if (PTX__INDEX(word) >= u->k->registers[tag]) return ptx__mine(u->k, u->site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
-        ptx__word(k, word);
+        ptx__word(u->k, word);
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
-        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
+        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(u);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b'
-            && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0
-                || strncmp(name, "st.async", 8) == 0))
-            fits = 0;
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts(u) & PTX__NO_FLOATS) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
-            return ptx__push_imm(k, site, name, index, v, type);
-    } else if (v.kind != PTX__REG || v.owner != k->owner) {
+            return ptx__push_imm(u, v, type);
+    } else if (v.kind != PTX__REG || v.owner != u->k->owner) {
         char what[32];
-        snprintf(what, sizeof what, "operand %u", index);
-        ptx__mine(k, site, v, what);
+        snprintf(what, sizeof what, "operand %u", u->index);
+        ptx__mine(u->k, u->site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
-              want->name, where, *where ? "" : ptx__cure(v, type).s);
+    ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
+              ptx__use_name(u), ptx__describe(v), want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
 /* The same; most operands are registers of just that type, and need no more than this. */
-static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                            unsigned type, int loose) {
+static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
-    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
-        && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
-        ptx__word(k, (uint32_t)v.bits);
+    if (v.kind == PTX__REG && v.type == type && v.owner == u->k->owner && !(v.flags & PTX__INVERTED)
+        && PTX__INDEX((uint32_t)v.bits) < u->k->registers[tag]) {
+        ptx__word(u->k, (uint32_t)v.bits);
         return 1;
     }
-    return ptx__push_other(k, site, name, index, v, type, loose);
+    return ptx__push_other(u, v, type, loose);
 }
 
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+/* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
+   operands. PTX__INTO: the result is a variable's. */
+#define PTX__WHAT(op, type, src_type, n)                                                                     \
+    ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
+#define PTX__INTO (1u << 29)
+#define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into);
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
-static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
+static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[2];
+        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
-        src[0] = ptx__unplaced(v, &offset);
+        v = ptx__unplaced(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
-        src[1] = ptx__val(PTX__IMM, v.type, (uint64_t)offset);
+        src[0] = ptx__close(&v);
+        src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
         k->guard = guard;
-        return d;
+        return ptx__open(k, d);
     }
     if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
         double value;
@@ -4443,7 +5182,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     if (!form || !ptx__begin(k, 4)) return v;
     d = ptx__new_register(k, site, v.type);
     at = k->words.count;
-    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, (uint32_t)d.handle);
     if (v.kind == PTX__REG)
         ptx__word(k, (uint32_t)v.bits);
     else {
@@ -4454,11 +5193,19 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     k->guard = 0;
     ptx__commit_plain(k, site, form - 1, at, 1);
     k->guard = guard;
-    return d;
+    return ptx__open(k, d);
+}
+/* An address plus an offset as a register of its own; other values as they are. */
+static ptx__operand ptx__settle_place(ptx_kernel *k, const char *site, ptx_val *v) {
+    ptx__operand o = ptx__open(k, *v);
+    if (o.kind != PTX__PLACE) return o;
+    o = ptx__settle(k, site, o, 't');
+    if (ptx__ready(k)) *v = ptx__close(&o);
+    return o;
 }
 
 /* The type that a plain slot wants. */
-static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_val v) {
+static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx__operand v) {
     switch (slot) {
     case 't': return type;
     case 'w': return ptx__wider(type);
@@ -4469,7 +5216,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
 }
 
 /* An address stays one through the arithmetic that addresses are made by. */
-static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
+static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
     case PTX_ALLOCA: return PTX_LOCAL;
@@ -4491,25 +5238,19 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   hangs on the kinds of its operands (ptx_val without bits and owner), and for immediates on an upper limit;
-   so the first of a kind leaves a memo, and the next only has its handles checked. */
+   depends on the kinds of its operands (a handle's upper 16 bits, where neither owner, register nor a small
+   number stands) and for numbers on an upper limit; so the first of a kind leaves a memo, and the next only
+   has its handles checked. */
 
-static uint32_t ptx__kind_of(const ptx_val *v) {
-    uint32_t kind;
-    memcpy(&kind, (const char *)v + offsetof(ptx_val, kind), sizeof kind);
-    return kind;
-}
-static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
-    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
-}
+/* The kind of an operand. */
+static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *const src[4], unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
-    if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
-    if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
-    if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
-    if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    return hash * 2246822519u >> 23;
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
+    return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
+}
+static uint64_t ptx__kinds_of(const ptx_val *src) {
+    return src[0].handle >> 48 | src[1].handle >> 48 << 16 | src[2].handle >> 48 << 32
+           | src[3].handle >> 48 << 48;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -4522,69 +5263,64 @@ static uint32_t ptx__sure_limit(unsigned want) {
 
 /* The same for a slot with a limit of its own; 0: not known. Any width has more than 15 bits. */
 static uint32_t ptx__slot_most(char letter) {
-    size_t i;
-    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++) {
-        const ptx__slot_limit *l = &ptx__slot_limits[i];
-        if (l->letter != letter) continue;
-        return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
-    }
-    return 0;
+    const ptx__slot_limit *l = ptx__limit_of(letter);
+    if (!l || l->step != 1 || l->low > 0) return 0;
+    return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
    mnemonic, a result and those operands, as they were. */
-static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
-                          const ptx_val *src, unsigned n, int into, ptx_val result) {
+static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
-    unsigned i, form_type = form->type, form_src = form->src;
-    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    const unsigned op = what & 0xfffu, n = PTX__COUNT_OF(what);
+    const int into = (what & PTX__INTO) != 0;
     ptx__memo memo;
-    uint32_t place;
-    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
-        || ins->results != (into || result.kind == PTX__REG))
+    uint32_t i, place;
+    if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
-    memo.what = ptx__what(op, type, src_type, n, into);
-    for (i = 0; i < n; i++) each[i] = &src[i];
-    place = ptx__memo_place(memo.what, mods, each, n);
+    memo.what = what;
+    memo.kinds = ptx__kinds_of(src);
+    place = ptx__memo_place(what, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
-        memo.kind[i] = ptx__kind_of(&src[i]);
+        const ptx__operand v = ptx__open(k, src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
-            if (!strchr("skg", slot[i]) || end - w < 3 || src[i].bits != (w[1] | (uint64_t)w[2] << 32)
-                || (src[i].kind != PTX__REG && src[i].kind != PTX__PLACE))
+            if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
+                || v.bits != (w[1] | (uint64_t)w[2] << 32))
                 return;
             memo.tag[i] = PTX__W_MEM;
             w += 2;
             continue;
         }
-        if (src[i].kind == PTX__REG) {
-            if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
+        if (v.kind == PTX__REG) {
+            if (*w != (uint32_t)v.bits || v.flags & PTX__INVERTED) return;
             continue;
         }
         memo.tag[i] = (uint8_t)PTX__TAG(*w);
         if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
-        if (src[i].kind == PTX__IMM) {
+        if (v.kind == PTX__IMM) {
             uint32_t own = UINT32_MAX;
-            unsigned want = ptx__slot_type(slot[i], form_type, form_src, src[i]);
-            memo.most[i] = ptx__sure_limit(want);
-            if (src[i].type) own = ptx__sure_limit(src[i].type);
+            if (PTX__H_WHAT(src[i].handle) != PTX__H_INTEGER) return;
+            memo.most[i] = ptx__sure_limit(ptx__slot_type(slot[i], form->type, form->src, v));
+            if (v.type) own = ptx__sure_limit(v.type);
             if (own < memo.most[i]) memo.most[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
-            if ((!k->m->plain[op] && !strchr("tLN", slot[i])) || (op == PTX_AND && src[0].space))
+            if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
+                || (op == PTX_AND && ptx__open(k, src[0]).space))
                 own = 0; /* on the number hangs what the target must be, or whether that is an address */
             if (own < memo.most[i]) memo.most[i] = own;
-            if (src[i].bits > memo.most[i] || !own) {
-                if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
+            if (v.bits > memo.most[i] || !own) {
+                if (v.bits >> 32 || w[1] != (uint32_t)v.bits) return;
                 memo.tag[i] |= PTX__EXACT;
                 memo.most[i] = w[1];
             } else if ((op == PTX_DIV || op == PTX_REM) && i == 1)
                 memo.tag[i] |= PTX__NOT_ZERO;
-        } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
+        } else if (v.kind != PTX__IMM_FLOAT || v.type != PTX_F32)
             return;
         w += 2;
     }
@@ -4592,109 +5328,87 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.mods = mods;
     memo.form = ins->form;
     memo.version = (uint8_t)form->version;
-    memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
-    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
+    memo.result = into || !ins->results ? 0 : ptx__kind_of(result);
+    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.handle) : 0);
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
-    if (n == 2 && !memo.tag[0] && (memo.tag[1] == PTX__W_UNSIGNED || memo.tag[1] == PTX__W_SIGNED))
-        memo.mixed = PTX__AND_NUMBER;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
-
-/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
-PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
-                                      const ptx_val *v) {
-    const uint32_t word = (uint32_t)v->bits;
-    return (memo->kind[i] ^ ptx__kind_of(v)) | (v->owner ^ k->owner)
-           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+/* A register as a source. Anything but 0: it is not this kernel's. */
+PTX__INLINE uint32_t ptx__not_mine(const ptx_kernel *k, ptx_val v) {
+    return ((uint32_t)(v.handle >> 32 & 0xffffu) ^ k->owner)
+           | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
 /* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
    as the memo has them, and what was written behind the words in use does not matter. */
-static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *const src[4],
-                              unsigned n, uint32_t *w) {
+static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src, unsigned n,
+                              uint32_t *w) {
     uint32_t wrong = 0;
     unsigned i;
     for (i = 0; i < n; i++) {
-        const ptx_val *v = src[i];
-        uint32_t word = (uint32_t)v->bits, tag = memo->tag[i];
+        const uint32_t tag = memo->tag[i];
+        const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_by_memo(k, memo, i, v);
-            *w++ = word;
+            wrong |= ptx__not_mine(k, src[i]);
+            *w++ = (uint32_t)src[i].handle;
             continue;
         }
-        wrong |= memo->kind[i] ^ ptx__kind_of(v);
         w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = word;
+        w[1] = (uint32_t)number;
         w[2] = 0;
-        if (tag == PTX__W_MEM) { /* of an address the offset stands above */
-            wrong |= ptx__not_by_memo(k, memo, i, v);
-            w[2] = (uint32_t)(v->bits >> 32);
+        if (tag == PTX__W_MEM) {
+            const ptx__operand v = ptx__open(k, src[i]);
+            wrong |= (v.owner ^ k->owner)
+                     | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
+            w[1] = (uint32_t)v.bits;
+            w[2] = (uint32_t)(v.bits >> 32);
         } else if (tag == PTX__W_F32)
-            wrong |= ptx__f32_word(v->bits, &w[1]) != 1;
+            wrong |= ptx__f32_word(src[i].handle << 9, &w[1]) != 1;
         else
-            wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
-                                      : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
+            wrong |= tag & PTX__EXACT ? number != memo->most[i]
+                                      : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
         w += 3;
     }
     return wrong ? NULL : w;
 }
 
-/* What no memo is like. */
-static ptx_val ptx__record_first(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                 unsigned src_type, const ptx_val *const each[4], unsigned n,
-                                 const ptx_val *into) {
-    ptx_val src[PTX__MEMO_MAX];
-    unsigned i;
-    if (ptx__ready(k) && ptx__stale(k, k, site)) return ptx__none();
-    for (i = 0; i < n; i++) src[i] = *each[i];
-    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-}
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into);
 
-/* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known; they are read where they lie, for
-   to copy what a caller has just written in halves takes a processor longer than all the rest. */
-PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, const ptx_val *const src[4], unsigned n,
-                                  const ptx_val *into) {
-    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
-    uint32_t *w, *first, place;
+/* Record a plain instruction of at most four sources; behind them src is zero. into, with PTX__INTO: write
+   there instead of to a new value. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into) {
+    const uint64_t kinds = ptx__kinds_of(src);
+    const unsigned n = PTX__COUNT_OF(what);
+    uint32_t wrong = 0, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned i;
     ptx_val d;
-    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu) goto first;
-    memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
-    if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
-    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+    if (!ptx__ready(k)) return ptx__none();
+    memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        goto first;
+        return ptx__record_new(k, site, what, mods, src, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (!memo->mixed) {
+    if (!memo->mixed)
         for (i = 0; i < n; i++) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
-            *w++ = (uint32_t)src[i]->bits;
+            wrong |= ptx__not_mine(k, src[i]);
+            *w++ = (uint32_t)src[i].handle;
         }
-    } else if (n == 2 && memo->mixed == PTX__AND_NUMBER) {
-        wrong = ptx__not_by_memo(k, memo, 0, src[0]) | (memo->kind[1] ^ ptx__kind_of(src[1]))
-                | (src[1]->bits > memo->most[1]);
-        w[0] = (uint32_t)src[0]->bits;
-        w[1] = PTX__WORD(memo->tag[1], 0);
-        w[2] = (uint32_t)src[1]->bits;
-        w[3] = 0;
-        w += 4;
-    } else {
+    else {
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) goto first;
+    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -4710,54 +5424,35 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
     if (into) {
-        *first = (uint32_t)into->bits;
+        *first = (uint32_t)into->handle;
         return *into;
     }
-    d.bits = 0;
-    d.owner = 0;
-    if (memo->result) {
-        d.bits = *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-        d.owner = k->owner;
-    }
-    memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
+    if (!memo->result) return ptx__none();
+    *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
+    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
-first:
-    return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
 }
-static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                unsigned src_type, const ptx_val *const src[4], unsigned n,
-                                const ptx_val *into) {
-    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
-}
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *a, const ptx_val *into) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                               const ptx_val *into) {
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
-    return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into);
-}
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    unsigned i;
-    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, src, into); /* most have one */
-    if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    for (i = 0; i < n; i++) each[i] = src + i;
-    return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
+    return ptx__record(k, site, what, mods, src, into);
 }
 
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
-static int ptx__mixes(unsigned op, const ptx_val *src) {
+static int ptx__mixes(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
     return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    const size_t before = k ? k->ins.count : 0;
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into) {
+    const size_t before = k->ins.count;
+    const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (!ptx__ready(k)) return d;
+    if (ptx__stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -4768,21 +5463,21 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
                                        : ptx__rows[k->m->first[op]].name),
                d;
     if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
+    if (k->ins.count == before + 1) ptx__remember(k, what, mods, src, d);
     return d;
 }
 
 /* -- instructions with groups, memory operands, several results, or limits -- */
 
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
-                            uint32_t bytes);
+static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
 /* The types that an instruction takes from its operands: a register decides before an immediate does, and
    numbers before bits. */
-static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigned *type, unsigned *src_type) {
+static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
+                       unsigned *src_type) {
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE, by_register[2] = {0, 0};
     for (; *slot && i < n; slot++) {
@@ -4803,97 +5498,96 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     }
 }
 
-static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                           char letter) {
+static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
-    const ptx_mem mem = ptx_at(v, 0);
-    if (!ptx__is_mine(k, &mem.base)) {
+    ptx__access mem;
+    mem.base = ptx__unplaced(v, &mem.offset);
+    if (!ptx__is_mine(u->k, &mem.base)) {
         char what[40];
-        snprintf(what, sizeof what, "operand %u of %.20s", index, name);
-        return ptx__mine(k, site, mem.base, what);
+        snprintf(what, sizeof what, "operand %u of %.20s", u->index, ptx__use_name(u));
+        return ptx__mine(u->k, u->site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
     if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
     if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s must be an address in %s space, this is in %s",
-                  index, name, want->what, spaces[v.space]);
+        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
+                  "operand %u of %s must be an address in %s space, this is in %s", u->index,
+                  ptx__use_name(u), want->what, spaces[v.space]);
         return 0;
     }
     if (letter == 'a') {
-        ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
-        ptx__word(k, (uint32_t)mem.base.bits);
-        ptx__word(k, (uint32_t)(int32_t)mem.offset);
+        ptx__word(u->k, PTX__WORD(PTX__W_MEM, 0));
+        ptx__word(u->k, (uint32_t)mem.base.bits);
+        ptx__word(u->k, (uint32_t)(int32_t)mem.offset);
         return 1;
     }
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
-            return ptx__push_source(k, site, name, index, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s is an address in a register, without offset",
-                  index, name);
+            return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
+        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
+                  "operand %u of %s is an address in a register, without offset", u->index, ptx__use_name(u));
         return 0;
     }
-    return ptx__push_memory(k, site, name, &mem, want->bytes);
+    return ptx__push_memory(u, &mem, want->bytes);
 }
 
 /* An integer with limits. */
-static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                             const ptx__slot_limit *limit, unsigned type) {
+static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
-        if (!ptx__within(k, site, name, index, v, limit->letter, type)) return 0;
+        if (!ptx__within(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
-        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s must be %s, not a value in a register (%s)", index,
-                  name, limit->what, ptx__describe(v));
+        ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s must be %s, not a value in a register (%s)",
+                  u->index, ptx__use_name(u), limit->what, ptx__describe(v));
         return 0;
     }
-    return ptx__push_source(k, site, name, index, v,
-                            v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
+    return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
 
 /* What a fragment of a matrix must not be, though it has the bits: NULL, or what it is called. */
-static const char *ptx__no_fragment(const ptx__row *row, unsigned type, unsigned given) {
-    if (strncmp(row->name + (*row->name == 'w'), "mma", 3) != 0) return NULL;
+static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
+    if (!(ptx__facts(u) & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
     return (type == PTX_F16 && given == PTX_BF16X2) || (type == PTX_BF16 && given == PTX_F16X2) ? "pairs"
                                                                                                 : NULL;
 }
 
-/* Which bytes of which threads have the scales of a product: operands of 16 bits, of A and then of B. */
-static int ptx__scale_ok(const ptx__row *row, unsigned index, uint64_t number) {
-    const char *vector = strstr(row->name, "scale_vec::");
-    unsigned which = index - (strncmp(row->name, "mma.sp", 6) == 0 ? 16 : 12);
-    if (!vector || *row->name != 'm') return 1;
-    if (which % 3 == 0) return number < 4 && number % (uint64_t)(vector[11] - '0') == 0;
-    return number < (which == 1 ? 2u : 4u);
-}
-
 /* What a number must be in a slot that takes any of its type: NULL where it is. */
-static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned index, uint64_t number,
-                                     unsigned type) {
-    const char *name = row->name;
-    if (letter == 'd' && row->op == PTX_ST_BULK && (number > 16777216 || number % 8))
+static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
+    const uint32_t facts = ptx__facts(u), scales = facts / PTX__SCALES_1 & 7u;
+    const unsigned op = u->row->op;
+    if (letter == 'd' && op == PTX_ST_BULK && (number > 16777216 || number % 8))
         return "a multiple of 8, to 16777216";
-    if (letter == 'h' && *name == 'c' && !number && !strstr(name, "im2col")) return "a mask that is not 0";
-    if (letter == 'h' && !ptx__scale_ok(row, index, number))
-        return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    if (letter == 'h' && (op == PTX_BULK_G2S || op == PTX_BULK_S2G_MASKED || op == PTX_TENSOR_G2S) && !number)
+        return "a mask that is not 0";
+    if (letter == 'h'
+        && scales) { /* three operands for A, then for B: the scales, their byte, their thread */
+        const unsigned which = u->index - (op >= PTX_MMA_SP_M16N8K16_F32 ? 16u : 12u);
+        if (which % 3 == 0 ? number >= 4 || number % scales : number >= (which == 1 ? 2u : 4u))
+            return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    }
     if (letter != 'u') return NULL;
-    if (strncmp(name, "wmma.", 5) == 0) {
+    if (facts & PTX__IS_WMMA) {
         unsigned bits = ptx__fact(type)->bits; /* a row of bytes begins where a thread's part may, at least */
         if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
             return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
     }
-    if (index != 2) return NULL;
-    if (row->op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
-    if (number > 1 && strstr(name, ".parity")) return "a parity, 0 or 1";
+    if (u->index != 2) return NULL;
+    if (op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
+    if (number > 1 && facts & PTX__PARITY) return "a parity, 0 or 1";
     return NULL;
 }
 
-static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
-                          char letter, unsigned type, unsigned src_type) {
+static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsigned type, unsigned src_type) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site;
+    const ptx__row *row = u->row;
+    const unsigned index = u->index;
+    const uint32_t facts = ptx__facts(u);
     const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
@@ -4905,14 +5599,15 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'c': want = ptx__in_register(src_type); break;
     case 'p': want = PTX_PRED; break;
     case 'x':
-        parts = ptx__no_fragment(row, type, v.type);
+        parts = ptx__no_fragment(u, type, v.type);
         if (parts) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index, row->name,
                       ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
-        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")
-            && (*row->name == 'w' || v.kind != PTX__IMM)) {
+        if (v.kind != PTX__REG
+            && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
+                || (facts & PTX__IS_MMA && v.kind != PTX__IMM))) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
                       index, row->name, ptx__describe(v));
             return 0;
@@ -4943,16 +5638,15 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                 return 0;
         }
         limit = ptx__limit_of(letter);
-        return limit ? ptx__push_limited(k, site, row->name, index, v, limit, type)
-                     : ptx__push_place(k, site, row->name, index, v, letter);
+        return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_place(u, v, letter);
     }
-    says = number ? ptx__number_wrong(row, letter, index, v.bits, type) : NULL;
+    says = number ? ptx__number_wrong(u, letter, v.bits, type) : NULL;
     if (says) {
         ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
                   (long long)v.bits);
         return 0;
     }
-    return ptx__push_source(k, site, row->name, index, v, want, loose);
+    return ptx__push_source(u, v, want, loose);
 }
 
 static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, unsigned actual) {
@@ -5002,7 +5696,7 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
         if (tag == PTX__W_VECTOR) continue;
         if (tag == 0 || tag >= PTX__CLASSES) return;
         if (i < ins->results) result++;
-        else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
+        else if (source == n || !ptx__is_register(src[source]) || words[i] != (uint32_t)src[source++].handle)
             return;
     }
     for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
@@ -5017,8 +5711,8 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
     p[PTX__P_LEAD] = ins->results;
     p[PTX__P_WORDS] = ins->count;
     p += PTX__P_KINDS;
-    for (i = 0; i < n; i++) *p++ = ptx__kind_of(&src[i]);
-    for (i = 0; i < results; i++) *p++ = ptx__kind_of(&out[i]);
+    for (i = 0; i < n; i++) *p++ = ptx__kind_of(src[i]);
+    for (i = 0; i < results; i++) *p++ = ptx__kind_of(out[i]);
     for (i = 0; i < ins->count; i++) *p++ = words[i];
     m->patterns.count += PTX__P_KINDS + n + results + ins->count;
 }
@@ -5033,11 +5727,11 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
-        for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
+        for (i = 0; i < n && !wrong; i++)
+            wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++)
-        wrong |= (src[i].owner ^ k->owner)
-                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+        wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
@@ -5048,12 +5742,10 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
     for (i = 0; i < lead; i++, word++) {
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
-        memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
-        made++;
-        out->bits = to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->owner = k->owner;
+        to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
+        out++->handle = (uint64_t)(*made++ << 16 | k->owner) << 32 | to[-1];
     }
-    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->bits;
+    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
     ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
     return 1;
@@ -5083,7 +5775,7 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
     return 0;
 }
 /* What a policy is made of: a fraction, or sizes. */
-static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx_val *v,
+static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                           unsigned n) {
     double part;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
@@ -5104,7 +5796,7 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
 }
 /* Whether a variable can be result `number` of an instruction that reads it as well, in a slot. */
 static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
-                       ptx_val cell) {
+                       ptx__operand cell) {
     char kind;
     if (!ptx__mine(k, site, cell, "a result")) return 0;
     kind = ptx__fact(cell.type)->kind;
@@ -5121,10 +5813,11 @@ static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, cha
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
-    ptx_val v[PTX__OPERANDS_MAX];
+    ptx__operand v[PTX__OPERANDS_MAX];
     const ptx__row *row;
     const char *p, *slots;
-    uint32_t form;
+    uint32_t form = 0;
+    ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
@@ -5132,6 +5825,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
+    u = ptx__use_of(k, site, op);
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5141,13 +5835,24 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   row->name);
         return;
     }
+    if ((type || !row->types) && (src_type || !row->src) && *slots != 'm') {
+        form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+        if (!form) return;
+        if (!into && !k->guard && k->m->forms.at[form - 1].pattern
+            && ptx__repeat(k, site, form - 1, src, n, out))
+            return;
+    }
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__open(k, src[i]);
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
+    }
     if (type == PTX_NONE && row->types && *slots != 'c') {
-        ptx__infer(slots, src, n, &actual, &src_type);
+        ptx__infer(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
-            if (src[i].kind == PTX__NOTHING)
-                ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, row->name,
-                          ptx__describe(src[i]));
+            if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__FAR)
+                ptx__fail(k, v[i].kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                          "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
         if (type == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
@@ -5155,21 +5860,14 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
     } else if (row->src && src_type == PTX_NONE) {
         r = type;
-        ptx__infer(slots, src, n, &r, &src_type);
+        ptx__infer(slots, v, n, &r, &src_type);
     }
-    if (*slots == 'm' && n) mods |= ptx__space_mod(src[0].space);
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
+    if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
-    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
-        return;
-    row = k->m->forms.at[form - 1].row;
+    row = u.row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
-    for (i = 0; i < n; i++) {
-        v[i] = src[i];
-        unsettled |=
-            v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
-    }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
     for (i = 0; unsettled && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
@@ -5192,13 +5890,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (into && *row->sig != '!') { /* ptx_set has looked at it */
-            ptx__word(k, (uint32_t)into[r].cell.bits);
+            ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
-            if (!ptx__sum_ok(k, site, row, *p, r + 1, into[r].cell)) return;
-            ptx__word(k, (uint32_t)into[r].cell.bits);
+            if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__open(k, into[r].cell))) return;
+            ptx__word(k, (uint32_t)into[r].cell.handle);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
-            ptx__word(k, (uint32_t)out[r].bits);
+            ptx__word(k, (uint32_t)out[r].handle);
         }
         r++;
     }
@@ -5210,7 +5908,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (parts && v[i].kind == PTX__REG) parts = 1;
-        if (*p == 'x' && v[i].kind == PTX__IMM && strncmp(row->name, "mma", 3) == 0
+        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__facts(&u) & PTX__IS_MMA
             && (!parts || (parts == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
                       ptx__describe(v[i]),
@@ -5221,7 +5919,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
-        if (!ptx__ready(k) || !ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
+        u.index = i + 1;
+        if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
             return;
@@ -5235,7 +5934,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
                   row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
     if (!ptx__ready(k)) return;
-    if (r && !into) out[0].space = (uint8_t)ptx__space_of(op, v, n);
+    if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
@@ -5249,68 +5948,77 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
+/* The same of numbers that may be none: those are told. */
+static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
+    return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
+}
+
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
         ptx__fail(k, PTX_E_UNDEFINED, site,
                   k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, &a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    src[1] = &b;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    src[1] = b;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    src[1] = &b;
-    src[2] = &c;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    const ptx_val *src[PTX__MEMO_MAX];
-    src[0] = &a;
-    src[1] = &b;
-    src[2] = &c;
-    src[3] = &d;
-    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    ptx_val src[PTX__MEMO_MAX];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    src[3] = d;
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
-    ptx_val src[5];
+    ptx_val src[5], out = ptx__none();
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
     src[4] = e;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, NULL);
+    if (!ptx__ready(k) || ptx__stale(k, k, site)) return out;
+    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
+    return ptx__ready(k) ? out : ptx__none();
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
+    ptx__operand v;
     if (!ptx__ready(k)) return ptx__none();
-    if (a.kind == PTX__PLACE) a = ptx__settle(k, site, a, 't');
-    if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
-    if ((unsigned)type == a.type && !mods)
-        return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
-    return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
+    v = ptx__settle_place(k, site, &a);
+    if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
+    if ((unsigned)type == v.type && !mods)
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, PTX_CVT_PAIR, mods, type, PTX_F32, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
 }
 
 /* -- kernels and their memory -- */
@@ -5430,10 +6138,10 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->marked.count = 0;
+    k->marked.count = k->wide.count = 0;
     k->m = m;
-    k->owner = m->seed + ++m->serial;
-    if (k->owner == 0) k->owner = m->seed + ++m->serial;
+    do k->owner = (m->seed + ++m->serial) & 0xffffu; /* what a handle has room for */
+    while (k->owner == 0);
     k->index = m->used - 1;
     k->name = at;
     k->site = site ? site : "";
@@ -5591,10 +6299,15 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     return (uint32_t)++k->params.count;
 }
 
+/* The address of a parameter block. */
+static ptx_val ptx__param_block(const ptx_kernel *k, uint32_t index) {
+    return ptx__with_space(ptx__handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
+}
+
 PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                               ptx_space space) {
     uint32_t bytes, index;
-    ptx_val base, v, to;
+    ptx_val v;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return ptx__none();
     bytes = ptx_type_bytes(type);
     if (bytes == 0 || space > PTX_CONST) {
@@ -5606,21 +6319,17 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     }
     index = ptx__add_param(k, site, name, type, bytes, bytes, space);
     if (!index) return ptx__none();
-    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
-    base.owner = k->owner;
-    base.space = PTX_PARAM;
-    v = ptx_ld_(k, site, type, ptx_at(base, 0));
+    v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    to = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &v, 1, NULL);
-    to.space = (uint8_t)space;
-    return to;
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
+                        NULL);
+    return ptx__with_space(v, (unsigned)space);
 }
 
 PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
                                     uint32_t align) {
     uint32_t index;
-    ptx_val base;
     if (!ptx__ready(k)) return ptx__none();
     if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
@@ -5629,11 +6338,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
         return ptx__none();
     }
     index = ptx__add_param(k, site, name, PTX_B8, bytes, align, 0);
-    if (!index) return ptx__none();
-    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
-    base.owner = k->owner;
-    base.space = PTX_PARAM;
-    return base;
+    return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
 
 /* What a word of the record stands for, in a new register. */
@@ -5643,7 +6348,7 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     ptx_val v;
     if (!form || !ptx__begin(k, 2)) return ptx__none();
     v = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)v.bits);
+    ptx__word(k, (uint32_t)v.handle);
     ptx__word(k, word);
     ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
@@ -5653,12 +6358,11 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
                                               unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
-    if (v.kind == PTX__NOTHING) return v;
+    if (!v.handle) return v;
     while (align >> log2 > 1) log2++;
     k->seen |= PTX__SEEN_TOGETHER; /* what is done with it is to be checked */
-    v.space = (uint8_t)space;
-    v.flags = (uint8_t)(log2 + 1);
-    return v;
+    v.handle |= (uint64_t)(log2 + 1) << PTX__H_ALIGN;
+    return ptx__with_space(v, space);
 }
 
 /* A shared array under a name that is kept already: its address, in a register. */
@@ -5856,7 +6560,7 @@ PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol vari
 
 /* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
    where the instruction would not tell the difference. */
-static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val *v, unsigned type) {
+static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx__operand *v, unsigned type) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
@@ -5869,20 +6573,29 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     }
     if (v->type == type) return 1;
     if (v->type && have->bits == want->bits && (have->kind == 'b' || want->kind == 'b')) return 1;
-    if (v->kind == PTX__NOTHING)
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
+    if (v->kind == PTX__NOTHING || v->kind == PTX__FAR)
+        ptx__fail(k, v->kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site, "%s: the value is %s", what,
+                  ptx__describe(*v));
     else
         ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
                   ptx__describe(*v), ptx__cure(*v, type).s);
     return 0;
 }
 
+/* The same of a handle: that of the value, or none with the error set. */
+static ptx_val ptx__suited(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
+    ptx__operand o = ptx__open(k, v);
+    if (!ptx__suits(k, site, what, &o, type)) return ptx__none();
+    return o.kind == PTX__IMM ? ptx__with_type(v, o.type) : v;
+}
+
 /* -- memory -- */
 
 /* Push [base + offset] for an access of that many bytes. */
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
-                            uint32_t bytes) {
-    ptx_val b = mem->base;
+static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site, *name = ptx__use_name(u);
+    ptx__operand b = mem->base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
     char kind = ptx__fact(b.type)->kind;
@@ -5931,7 +6644,7 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, c
 static ptx_mods ptx__space_mod(unsigned space) {
     return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
 }
-static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes) {
+static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t bytes) {
     ptx_mods mods = mem->mods | ptx__space_mod(mem->base.space);
     if (n == 2) mods |= PTX__M_V2;
     if (n == 4) mods |= bytes == 32 ? PTX__M_V4_64 : PTX__M_V4;
@@ -5940,15 +6653,22 @@ static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes)
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem) {
+static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site, *name = ptx__use_name(u);
+    static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
-    if (mem->policy.kind == PTX__REG && (mem->policy.space || ptx__fact(mem->policy.type)->bits != 64)) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is %s, expected 64 bits from PTX_CREATEPOLICY", name,
-                  mem->policy.space ? "an address" : ptx__describe(mem->policy));
-        return 0;
+    if (mem->policy - 1 < k->registers[PTX__W_64]) {
+        ptx__word(k, PTX__WORD(PTX__W_64, mem->policy - 1));
+        return 1;
     }
-    if (mem->policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem->policy, PTX_B64, 0);
-    ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy; call ptx_cached(mem, policy)", name);
+    if (mem->policy == PTX__POLICY_FOREIGN)
+        ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
+    else if (mem->policy == PTX__POLICY_TYPE)
+        ptx__fail(k, PTX_E_TYPE, site,
+                  "%s: the policy is none, or not of the first 2,000 values of 64 bits: %s", name, cure);
+    else
+        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, cure);
     return 0;
 }
 
@@ -5970,70 +6690,77 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
 }
 
 static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx_type type, uint32_t n,
-                      const ptx_mem *mem, const ptx_val *otherwise, ptx_val *out) {
+                      ptx_mem address, const ptx_val *otherwise, ptx_val *out) {
     uint32_t i, form;
+    ptx__access mem;
+    ptx__use u;
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
+    mem = ptx__open_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
-    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
+    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
-            ptx_val init = *otherwise;
-            if (!ptx__suits(k, site, "ld_if, the value otherwise", &init, ptx__in_register(type))) return;
-            d[i] = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
-            d[i].type = (uint8_t)ptx__in_register(type);
+            ptx_val init =
+                ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
             if (!ptx__ready(k)) return;
+            d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
             d[i] = ptx__new_register(k, site, ptx__in_register(type));
     }
     if (guard) ptx_guard_(k, site, *guard);
     if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_LD);
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].bits);
+    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].handle);
     results = k->words.count - at;
-    if (!ptx__push_memory(k, site, "ld", mem, n * ptx_type_bytes(type))) return;
-    if (!ptx__push_policy(k, site, "ld", mem)) return;
+    if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
 PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem) {
     ptx_val v;
-    ptx__load(k, site, NULL, type, 1, &mem, NULL, &v);
+    ptx__load(k, site, NULL, type, 1, mem, NULL, &v);
     return v;
 }
 PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
                               ptx_val otherwise) {
     ptx_val v;
-    ptx__load(k, site, &p, type, 1, &mem, &otherwise, &v);
+    ptx__load(k, site, &p, type, 1, mem, &otherwise, &v);
     return v;
 }
 PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             ptx_val *out) {
-    ptx__load(k, site, NULL, type, n, &mem, NULL, out);
+    ptx__load(k, site, NULL, type, n, mem, NULL, out);
 }
 PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
                                ptx_mem mem, ptx_val otherwise, ptx_val *out) {
-    ptx__load(k, site, &p, type, n, &mem, &otherwise, out);
+    ptx__load(k, site, &p, type, n, mem, &otherwise, out);
 }
 
-PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem address,
                             const ptx_val *values) {
     uint32_t i, form;
     unsigned printed;
     size_t at;
-    ptx_val v[8];
+    ptx__access mem;
+    ptx__use u;
+    ptx__operand v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
+    mem = ptx__open_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form) return;
     for (i = 0; i < n; i++) {
-        v[i] = ptx__settle(k, site, values[i], 't');
+        v[i] = ptx__settle(k, site, ptx__open(k, values[i]), 't');
         if (ptx_type_bytes(type) > 1) continue;
         if (v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
@@ -6044,11 +6771,14 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
-    if (!ptx__push_memory(k, site, "st", &mem, n * ptx_type_bytes(type))) return;
+    u = ptx__use_of(k, site, PTX_ST);
+    if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "st", i + 2, v[i], ptx__in_register(type), 0)) return;
-    if (!ptx__push_policy(k, site, "st", &mem)) return;
+    for (i = 0; i < n; i++) {
+        u.index = i + 2;
+        if (!ptx__push_source(&u, v[i], ptx__in_register(type), 0)) return;
+    }
+    if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
@@ -6056,14 +6786,19 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 }
 
 /* atom and red: the type comes from the value. */
-static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem mem,
-                           const ptx_val *v, unsigned n) {
-    ptx_val d = ptx__none(), settled[2];
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
+                           const ptx_val *values, unsigned n) {
+    ptx_val d = ptx__none();
+    ptx__operand v[2];
+    ptx__access mem;
+    ptx__use u;
     unsigned i, type;
     uint32_t form;
     size_t at, results = 0;
     int loose;
     if (!ptx__ready(k)) return d;
+    mem = ptx__open_memory(k, address);
+    for (i = 0; i < n; i++) v[i] = ptx__open(k, values[i]);
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
         ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
@@ -6075,23 +6810,25 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
-    for (i = 0; i < n; i++) settled[i] = ptx__settle(k, site, v[i], 't');
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, v[i], 't');
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
+    u = ptx__use_of(k, site, op);
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)d.bits);
+        ptx__word(k, (uint32_t)d.handle);
         results = 1;
     }
-    if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
+    if (!ptx__push_memory(&u, &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
-        if (type == PTX_B128 && settled[i].kind == PTX__IMM)
+        if (type == PTX_B128 && v[i].kind == PTX__IMM)
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
                       i + 2);
-        if (!ptx__push_source(k, site, "atom", i + 2, settled[i], type, loose)) return ptx__none();
+        u.index = i + 2;
+        if (!ptx__push_source(&u, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
-    if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
+    if (!ptx__push_policy(&u, &mem)) return ptx__none();
     ptx__commit_plain(k, site, form - 1, at, results);
     return d;
 }
@@ -6113,72 +6850,73 @@ PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, p
 
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes) {
-    unsigned wide;
+    ptx__operand base, by;
+    int64_t offset;
+    unsigned width;
+    ptx_val sum;
     if (!ptx__ready(k)) return ptx__none();
-    if (address.kind == PTX__PLACE) {
-        int64_t offset;
-        address = ptx__unplaced(address, &offset);
-        address = ptx_ptr_add_(k, site, address, index, bytes);
+    base = ptx__open(k, address);
+    if (base.kind == PTX__PLACE) {
+        base = ptx__unplaced(base, &offset);
+        address = ptx_ptr_add_(k, site, ptx__close(&base), index, bytes);
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
-    if (!ptx__mine(k, site, address, "the address")) return ptx__none();
-    if (address.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> address.type & 1)) {
+    if (!ptx__mine(k, site, base, "the address")) return ptx__none();
+    if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1)) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
-                  ptx__describe(address));
+                  ptx__describe(base));
         return ptx__none();
     }
     if (!bytes) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
         return ptx__none();
     }
-    if (index.kind == PTX__PLACE) index = ptx__settle(k, site, index, 't');
-    if (index.kind == PTX__IMM) { /* the sum wraps like the address */
-        if ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
-                      (long long)index.bits, bytes);
+    by = ptx__settle_place(k, site, &index);
+    if (by.kind == PTX__IMM) { /* the sum wraps like the address */
+        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)by.bits,
+                      bytes);
             return ptx__none();
         }
-        index.bits *= bytes;
-        if (ptx__fact(address.type)->bits == 32) index.bits &= 0xffffffffu;
-        index.type = address.type;
-        return ptx_op2_(k, site, PTX_ADD, 0, address, index);
+        by.bits *= bytes;
+        if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
+        by.type = base.type;
+        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__closed(k, &by));
     }
-    if (address.kind != PTX__REG) {
+    if (base.kind != PTX__REG) {
         ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
-                  ptx__describe(address));
+                  ptx__describe(base));
         return ptx__none();
     }
-    if (index.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, index, "the index")) return ptx__none();
-    if (index.space && address.space) {
+    if (by.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, by, "the index")) return ptx__none();
+    if (by.space && base.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
         return ptx__none();
     }
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s%s",
-                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
+                  ptx__describe(by), ptx__cure(by, PTX_U32).s);
         return ptx__none();
     }
-    if (index.type == PTX_S32 && bytes > 0x7fffffffu) {
+    if (by.type == PTX_S32 && bytes > 0x7fffffffu) {
         ptx__fail(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32", bytes);
         return ptx__none();
     }
-    wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
-    if (!wide && ptx__fact(index.type)->bits != ptx__fact(address.type)->bits) {
+    width = ptx__fact(by.type)->bits;
+    if (width == 32 && ptx__fact(base.type)->bits == 64) { /* extended as the index's type says */
+        if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
+        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
+                       ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
+        return ptx_as(sum, (ptx_type)base.type);
+    }
+    if (width != ptx__fact(base.type)->bits) {
         ptx__fail(k, PTX_E_TYPE, site, "an index of type %s does not go with an address of type %s%s",
-                  ptx__fact(index.type)->name, ptx__fact(address.type)->name,
-                  ptx__cure(index, address.type).s);
+                  ptx__fact(by.type)->name, ptx__fact(base.type)->name, ptx__cure(by, base.type).s);
         return ptx__none();
     }
-    if (wide) { /* the same sign as the index, so that it extends as its type says */
-        ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
-        if (index.type != PTX_S32) index.type = PTX_U32;
-        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes), base);
-        return ptx_as(sum, (ptx_type)address.type);
-    }
-    if (index.space == 0 && ptx__fact(index.type)->bits == ptx__fact(address.type)->bits)
-        index.type = address.type;
+    if (by.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
 
@@ -6200,43 +6938,52 @@ static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsign
 }
 PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
                              const ptx_val *parts) {
-    ptx_val d = ptx__none(), p[4];
+    ptx_val d = ptx__none();
+    ptx__operand p[4];
+    ptx__use u;
+    unsigned part;
     uint32_t i, form;
     size_t at;
     if (!ptx__ready(k)) return d;
-    if (!ptx__parts_ok(k, site, type, parts ? parts[0].type : (unsigned)PTX_NONE, n, parts)) return d;
+    part = parts ? (unsigned)ptx_type_of(parts[0]) : (unsigned)PTX_NONE;
+    if (!ptx__parts_ok(k, site, type, part, n, parts)) return d;
     for (i = 1; i < n && n == 2; i++)
-        if (ptx__fact(parts[i].type)->kind == 'h' && !ptx__parts_ok(k, site, type, parts[i].type, n, parts))
+        if (ptx__fact((unsigned)ptx_type_of(parts[i]))->kind == 'h'
+            && !ptx__parts_ok(k, site, type, (unsigned)ptx_type_of(parts[i]), n, parts))
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov")) return d;
-    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, parts[i], 't');
+    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, ptx__open(k, parts[i]), 't');
     if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_MOV);
     d = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, (uint32_t)d.handle);
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "mov", i + 1, p[i], parts[0].type, 1)) return ptx__none();
+    for (i = 0; i < n; i++) {
+        u.index = i + 1;
+        if (!ptx__push_source(&u, p[i], part, 1)) return ptx__none();
+    }
     ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
                             ptx_val *out) {
+    const unsigned type_of_whole = (unsigned)ptx_type_of(whole);
     uint32_t i, form;
     size_t at;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
-    if (!ptx__ready(k) || !ptx__mine(k, site, whole, "the operand of mov")) return;
-    if (!ptx__parts_ok(k, site, whole.type, type, n, out)) return;
-    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(whole.type), 0, 0);
+    if (!ptx__ready(k) || !ptx__mine(k, site, ptx__open(k, whole), "the operand of mov")) return;
+    if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
+    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
     at = k->words.count;
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
         out[i] = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)out[i].bits);
+        ptx__word(k, (uint32_t)out[i].handle);
     }
-    ptx__word(k, (uint32_t)whole.bits);
+    ptx__word(k, (uint32_t)whole.handle);
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
@@ -6277,14 +7024,15 @@ PTXGEN_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
+    ptx__operand o;
     int ok;
-    if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
-    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
     if (!ptx__ready(k)) return v;
-    if (!ptx__mine(k, site, v, "the value")) return ptx__none();
+    o = ptx__settle_place(k, site, &v);
+    if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
+    if (!ptx__mine(k, site, o, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
-    if (!ok || v.kind == PTX__SYM) return v;
-    k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
+    if (!ok || o.kind == PTX__SYM) return v;
+    k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
                                           : where == 3 ? PTX__CLASS_CLUSTER
@@ -6356,7 +7104,8 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     uint32_t form, kept, i;
     unsigned who, effect;
     size_t at;
-    ptx_val v[64];
+    ptx__operand v[64];
+    ptx__use u;
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -6401,29 +7150,30 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
     form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
-    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, src[i], 'p');
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, ptx__open(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
         if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits) {
             ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
             return 0;
         }
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
-        ptx__word(k, (uint32_t)out[i].bits);
+        ptx__word(k, (uint32_t)out[i].handle);
     }
     ptx__word(k, PTX__WORD(PTX__W_TEXT, kept));
     for (i = 0; i < n; i++) {
         unsigned type = v[i].type;
         int ok;
+        u.index = i + 1;
         if (v[i].kind == PTX__PLACE || v[i].kind == PTX__PLACE_SYM || v[i].kind == PTX__SYM)
-            ok = ptx__push_place(k, site, "a raw instruction", i + 1, v[i], 'm');
+            ok = ptx__push_place(&u, v[i], 'm');
         else if (v[i].kind == PTX__IMM && type == PTX_NONE)
-            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i],
-                                  (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
+            ok = ptx__push_source(&u, v[i], (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
         else
-            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i], type, 0);
+            ok = ptx__push_source(&u, v[i], type, 0);
         if (!ok) {
             k->words.count = at;
             return 0;
@@ -6476,7 +7226,8 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
         return;
     }
-    if (!ptx__suits(k, site, "ptx_return", &value, ptx__in_register(k->result))) return;
+    value = ptx__suited(k, site, "ptx_return", value, ptx__in_register(k->result));
+    if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
     if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 1, &value, 0, NULL, NULL)) return;
@@ -6498,6 +7249,7 @@ static void ptx__say(ptx__line *line, const char *format, ...) {
         (size_t)vsnprintf(line->text + line->used, sizeof line->text - line->used, format, args);
     va_end(args);
 }
+static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
 /* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
    first argument where there is a result, else $0. No name of a caller has a $. */
 static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
@@ -6505,8 +7257,8 @@ static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const p
     line->used = 0;
     ptx__say(line, "{");
     for (i = 0; i < n; i++)
-        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits,
-                 i, (unsigned)ptx__fact(v[i].type)->bits, i, first + i);
+        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", ptx__bits_of(v[i]), i,
+                 ptx__bits_of(v[i]), i, first + i);
     if (result) ptx__say(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
 /* From the arguments of the call to the end; behind: what else the call names. */
@@ -6520,6 +7272,7 @@ static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const c
 
 static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
     uint32_t i;
+    ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
     if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL"), 0;
     if (n > PTX__ARGS_MAX) {
@@ -6528,13 +7281,13 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
-        if (v[i].kind == PTX__PLACE) v[i] = ptx__settle(k, site, v[i], 't');
+        o = ptx__settle_place(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
-        if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
-            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
+        if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT) {
+            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
             return 0;
         }
-        if (v[i].type == PTX_PRED) {
+        if (o.type == PTX_PRED) {
             ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
                       i + 1);
             return 0;
@@ -6569,7 +7322,8 @@ static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *functio
     for (i = 0; i < n; i++) {
         char what[64];
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
-        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return 0;
+        v[i] = ptx__suited(k, site, what, v[i], function->params.at[i].type & 0xff);
+        if (!ptx__ready(k)) return 0;
     }
     return 1;
 }
@@ -6625,7 +7379,7 @@ static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
     char name[256];
     size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
     while (i > least
-           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
+           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.handle))
         i--;
     if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
     text = ptx__raw_text(k, &k->ins.at[i - 1]);
@@ -6646,14 +7400,14 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
         return ptx__none();
     }
-    if (!ptx__mine(k, site, address, "the function's address")) return ptx__none();
-    if (ptx__fact(address.type)->bits != 64) {
+    if (!ptx__mine(k, site, ptx__open(k, address), "the function's address")) return ptx__none();
+    if (ptx__bits_of(address) != 64) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
-                  ptx__describe(address));
+                  ptx__describe(ptx__open(k, address)));
         return ptx__none();
     }
     for (i = 0; i < n; i++)
-        if (v[i].type == PTX_NONE) {
+        if (ptx_type_of(v[i]) == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "argument %u has no type to go by; use ptx_u32() or the like",
                       i + 1);
             return ptx__none();
@@ -6669,8 +7423,7 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
     ptx__say(&line, " $$P: .callprototype ");
     if (result) ptx__say(&line, "(.param .b%u _) ", (unsigned)ptx__fact((unsigned)result)->bits);
     ptx__say(&line, "_ (");
-    for (i = 0; i < n; i++)
-        ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", (unsigned)ptx__fact(v[i].type)->bits);
+    for (i = 0; i < n; i++) ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", ptx__bits_of(v[i]));
     ptx__say(&line, result ? "); call ($$r), $%u, (" : "); call $%u, (", n + (result != PTX_NONE));
     ptx__call_tail(&line, (unsigned)result, n, ", $$P");
     return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
@@ -6702,15 +7455,17 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
         if (longs || kind == 's' || kind == 'p') bits = 64;
         floating = strchr("fFeEgGaA", kind) != NULL;
         {
-            const ptx_val *a = &v[used - 1];
-            const ptx__type_fact *f = ptx__fact(a->type);
-            int is_float = a->kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
-            fits = floating ? is_float : !is_float && (a->type == PTX_NONE || longs == 1 || f->bits == bits
-                                                       || (bits == 32 && f->bits == 16));
+            const ptx__operand a = ptx__open(k, v[used - 1]);
+            const ptx__type_fact *f = ptx__fact(a.type);
+            int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
+            fits = floating ? is_float
+                            : !is_float
+                                  && (a.type == PTX_NONE || longs == 1 || f->bits == bits
+                                      || (bits == 32 && f->bits == 16));
         }
         if (fits) continue;
         ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                  ptx__describe(v[used - 1]),
+                  ptx__describe(ptx__open(k, v[used - 1])),
                   longs > 1 ? "ll"
                   : longs   ? "l"
                             : "",
@@ -6744,20 +7499,26 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     }
     if (!ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
-        if (v[i].kind == PTX__IMM && v[i].type == PTX_NONE) v[i].type = PTX_S32;
-        if (v[i].kind == PTX__IMM_FLOAT) v[i].type = PTX_F64;
-        if (v[i].kind == PTX__REG && (v[i].type == PTX_F32 || v[i].type == PTX_F16 || v[i].type == PTX_BF16))
+        const ptx__operand o = ptx__open(k, v[i]);
+        const unsigned wide = ptx__fact(o.type)->bits;
+        if (o.kind == PTX__IMM && o.type == PTX_NONE) v[i] = ptx__with_type(v[i], PTX_S32);
+        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* widened, as a float of C */
+            double value;
+            memcpy(&value, &o.bits, sizeof value);
+            v[i] = ptx_f64((double)(float)value);
+        }
+        if (o.kind == PTX__REG && (o.type == PTX_F32 || o.type == PTX_F16 || o.type == PTX_BF16))
             v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
-        else if (v[i].kind == PTX__REG && ptx__fact(v[i].type)->bits == 16)
-            v[i] = ptx_cvt_(k, site, 0, v[i].type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
+        else if (o.kind == PTX__REG && wide == 16)
+            v[i] = ptx_cvt_(k, site, 0, o.type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
         if (!ptx__ready(k)) return;
-        if (ptx__fact(v[i].type)->bits != 32 && ptx__fact(v[i].type)->bits != 64) {
-            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(v[i]));
+        if (ptx__bits_of(v[i]) != 32 && ptx__bits_of(v[i]) != 64) {
+            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(o));
             return;
         }
-        bytes = ptx__align_up(bytes, ptx__fact(v[i].type)->bits / 8u);
+        bytes = ptx__align_up(bytes, ptx__bits_of(v[i]) / 8u);
         offset[i] = bytes;
-        bytes += ptx__fact(v[i].type)->bits / 8u;
+        bytes += ptx__bits_of(v[i]) / 8u;
     }
     memset(&desc, 0, sizeof desc);
     i = (uint32_t)k->m->variables.count;
@@ -6774,8 +7535,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     ptx__say(&line,
              "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
              bytes ? bytes : 8u);
-    for (i = 0; i < n; i++)
-        ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
+    for (i = 0; i < n; i++) ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", ptx__bits_of(v[i]), offset[i], i);
     ptx__say(&line,
              " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
              " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
@@ -6786,41 +7546,152 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
 }
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
-    ptx_val v = address, out = ptx__none();
+    ptx_val v = address;
+    ptx__operand o;
     int64_t offset;
-    if (!ptx__ready(k)) return out;
-    if (v.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
-        v = ptx_cvta_(k, site, ptx__unplaced(v, &offset));
+    if (!ptx__ready(k)) return ptx__none();
+    o = ptx__settle_place(k, site, &v);
+    if (!ptx__ready(k)) return ptx__none();
+    if (o.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+        o = ptx__unplaced(o, &offset);
+        v = ptx_cvta_(k, site, ptx__close(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
     }
-    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
-    if (!ptx__ready(k)) return out;
-    if (v.kind == PTX__SYM) {
-        if (!ptx__mine(k, site, v, "the address")) return out;
-        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
+    if (o.kind == PTX__SYM) {
+        if (!ptx__mine(k, site, o, "the address")) return ptx__none();
+        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, o.bits), PTX_U64, PTX_PARAM, 1);
+    } else if (o.space == PTX_GENERIC) {
+        if (ptx__mine(k, site, o, "the address") && ptx__fact(o.type)->bits != 64)
+            ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(o));
+        return ptx__ready(k) ? v : ptx__none();
     }
-    if (v.space == PTX_GENERIC && (!ptx__mine(k, site, v, "the address") || ptx__fact(v.type)->bits != 64)) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(v));
-        return out;
-    }
-    if (v.space == PTX_GENERIC) return v;
-    if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
-        unsigned space = v.space;
-        v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
-        v.space = (uint8_t)space;
-    }
-    out = ptx__record(k, site, PTX_CVTA, ptx__space_mod(v.space), PTX_U64, PTX_NONE, &v, 1, NULL);
-    return out;
+    if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
+        v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
-    ptx_val out;
     if (!ptx__ready(k)) return ptx__none();
-    if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
-    out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
-                      NULL);
-    if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
-    out.space = (uint8_t)space;
+    ptx__settle_place(k, site, &address);
+    address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
+                              ptx__space_mod((unsigned)space), address, NULL);
+    if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
+    return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
+}
+
+/* -- textures and surfaces -- */
+
+/* Append a group of 1 to 4 coordinates: groups of 3 do not exist and repeat the last. */
+static uint32_t ptx__add_group(ptx_val *list, uint32_t at, const ptx_val *group, uint32_t n) {
+    uint32_t i;
+    for (i = 0; i < n; i++) list[at++] = group[i];
+    if (n == 3) list[at++] = group[2];
+    return at;
+}
+
+/* Integer coordinates are .s32. */
+static ptx_val ptx__texel_number(ptx_val v) {
+    ptx_type type = ptx_type_of(v);
+    return type == PTX_U32 || type == PTX_B32 ? ptx_as(v, PTX_S32) : v;
+}
+
+PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
+    ptx_val list[16], group[4];
+    uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
+                             || op == PTX_TEX_GRAD_A1D || op == PTX_TEX_GRAD_A2D || op == PTX_TEX_GRAD_ACUBE;
+    group[0] = a;
+    group[1] = b;
+    group[2] = c;
+    group[3] = d;
+    for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
+    list[0] = texture;
+    n = ptx__add_group(list, 1, group, axes);
+    if (with_lod) list[n++] = lod;
+    if (dx && dy) {
+        n = ptx__add_group(list, n, dx, axes - layered);
+        n = ptx__add_group(list, n, dy, axes - layered);
+    }
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, n, list, 4, out);
+}
+
+PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
+                                ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
+                                ptx_val c, ptx_val d, ptx_val *out) {
+    if (component > 3) {
+        if (k) ptx__fail(k, PTX_E_RANGE, site, "component is %u, must be 0 to 3", (unsigned)component);
+        component = 0;
+    }
+    ptx_tex_(k, site, (ptx_op_id)((uint32_t)op + component), type, texture, axes, a, b, c, d, 0, ptx_imm(0),
+             NULL, NULL, out);
+}
+
+/* The type of bits of that size. */
+static ptx_type ptx__bits_type(ptx_type type) {
+    uint32_t bytes = ptx_type_bytes(type);
+    if (bytes == 1) return PTX_B8;
+    if (bytes == 2) return PTX_B16;
+    return bytes == 4 ? PTX_B32 : bytes == 8 ? PTX_B64 : PTX_NONE;
+}
+
+static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                      ptx_val c) {
+    ptx_val group[3];
+    group[0] = a;
+    group[1] = b;
+    group[2] = c;
+    list[0] = surface;
+    return ptx__add_group(list, 1, group, axes);
+}
+
+PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                      ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                      ptx_val b, ptx_val c, ptx_val *out) {
+    ptx_val list[8];
+    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
+    for (i = 0; out && i < n && i < 4; i++)
+        if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
+}
+
+PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                     ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                     ptx_val c) {
+    ptx_val out = ptx__none();
+    ptx_surface_load_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &out);
     return out;
+}
+
+PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                       ptx_type type, uint32_t n, ptx_val surface, uint32_t axes, ptx_val a,
+                                       ptx_val b, ptx_val c, const ptx_val *values) {
+    ptx_val list[12];
+    uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
+    for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
+    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+}
+
+PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                   ptx_type type, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
+                                   ptx_val c, ptx_val value) {
+    ptx_surface_store_vec_(k, site, op, outside, type, 1, surface, axes, a, b, c, &value);
+}
+
+PTXGEN_API void ptx_surface_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+                                    ptx_mods what, ptx_type type, ptx_val surface, uint32_t axes, ptx_val a,
+                                    ptx_val b, ptx_val c, ptx_val value) {
+    static const ptx_mods order[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_AND, PTX_ATOM_OR};
+    ptx_val list[8];
+    uint32_t i = 0, n = ptx__surface_operands(list, surface, axes, a, b, c);
+    while (i < 5 && order[i] != what) i++;
+    if (i == 5) {
+        if (k)
+            ptx__fail(k, PTX_E_MODIFIER, site,
+                      "surfaces are reduced by PTX_ATOM_ADD, _MIN, _MAX, _AND or _OR, one of them");
+        return;
+    }
+    list[n++] = value;
+    ptx_opn_(k, site, (ptx_op_id)((uint32_t)op + i), outside, type, PTX_NONE, n, list, 0, NULL);
 }
 
 /* -- tensor cores -- */
@@ -6909,11 +7780,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
             leading, stride, swizzle);
         return ptx__none();
     }
-    if (address.space != PTX_SHARED) {
+    if (ptx__open(k, address).space != PTX_SHARED) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
         return ptx__none();
     }
-    ptx__unplaced(address, &offset);
+    ptx__unplaced(ptx__open(k, address), &offset);
     if (offset & 15) {
         ptx__fail(k, PTX_E_ALIGN, site,
                   "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
@@ -6922,32 +7793,35 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
     }
     fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
     v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(address, PTX_U32), ptx_imm(4), ptx_imm(14));
-    v.space = PTX_GENERIC;
-    v = ptx_cvt_(k, site, 0, PTX_U64, v);
-    return ptx_op2_(k, site, PTX_OR, 0, v, ptx_u64(fixed));
+    v = ptx_cvt_(k, site, 0, PTX_U64, ptx__with_space(v, PTX_GENERIC));
+    return ptx_op2_(k, site, PTX_OR, 0, v, ptx__wide(k, PTX_U64, fixed));
 }
 
 /* -- variables -- */
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    ptx_val v = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &var.cell, 1, NULL);
-    v.space = var.cell.space;
-    return v;
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    if (!ptx__ready(k) || !ptx__mine(k, site, var.cell, "the variable")) return;
-    if (!ptx__suits(k, site, "ptx_set", &value, var.cell.type)) return;
-    if (value.kind == PTX__REG && value.space != var.cell.space) {
+    ptx__operand cell, from;
+    if (!ptx__ready(k)) return;
+    cell = ptx__open(k, var.cell);
+    from = ptx__open(k, value);
+    if (!ptx__mine(k, site, cell, "the variable") || !ptx__suits(k, site, "ptx_set", &from, cell.type))
+        return;
+    if (from.kind == PTX__IMM) value = ptx__with_type(value, from.type);
+    if (from.kind == PTX__REG && from.space != cell.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "ptx_set: the variable and the value are addresses of different spaces");
         return;
     }
-    ptx__record(k, site, PTX_MOV, 0, ptx__as_bits(var.cell.type), PTX_NONE, &value, 1, &var.cell);
+    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
+                    &var.cell);
 }
 
 /* -- control flow -- */
@@ -7003,29 +7877,31 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 }
 
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
+    ptx__operand o;
     if (!ptx__ready(k)) return;
-    if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
-        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(p),
-                  ptx__cure(p, PTX_PRED).s);
+    o = ptx__open(k, p);
+    if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
+                  ptx__cure(o, PTX_PRED).s);
         return;
     }
-    if (!ptx__mine(k, site, p, "the condition")) return;
+    if (!ptx__mine(k, site, o, "the condition")) return;
     if (k->guard) {
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
         return;
     }
-    k->guard = (uint32_t)p.bits;
-    if (p.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
+    k->guard = (uint32_t)o.bits;
+    if (o.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
     k->guard_site = ptx__site(k, site);
 }
 
 static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_label to) {
-    p.flags ^= PTX__INVERTED;
+    if (ptx_type_of(p) == PTX_PRED) p = ptx_inv(p);
     ptx_guard_(k, site, p);
     ptx_bra_(k, site, to);
 }
 
-static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
+static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
     int ok;
     if (!ptx__ready(k)) return NULL;
@@ -7064,7 +7940,7 @@ static int ptx__falls_through(const ptx_kernel *k) {
 }
 
 PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
-    ptx__scope *s = ptx__open(k, site, PTX__S_IF);
+    ptx__scope *s = ptx__open_scope(k, site, PTX__S_IF);
     if (s) ptx__branch_unless(k, site, p, s->next);
 }
 
@@ -7110,7 +7986,7 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
-    ptx__scope *s = ptx__open(k, site, PTX__S_LOOP);
+    ptx__scope *s = ptx__open_scope(k, site, PTX__S_LOOP);
     if (!s) return;
     s->next = s->again;
     ptx_place_(k, site, s->again);
@@ -7122,7 +7998,7 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
 }
 
 /* A step of 0, or one that leaps over the end of the type from below an immediate limit. */
-static int ptx__endless_for(ptx_val first, ptx_val limit, ptx_val step) {
+static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
     unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
     uint64_t most;
     if (step.bits == 0) return 1;
@@ -7136,22 +8012,30 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx_var counter;
     ptx_val i, p;
     ptx__scope *s;
+    ptx__operand from, to, by;
     if (!ptx__ready(k)) return ptx__none();
-    if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
-    if (step.kind == PTX__IMM && (int64_t)step.bits < 0) {
+    from = ptx__open(k, first);
+    to = ptx__open(k, limit);
+    by = ptx__open(k, step);
+    if (from.kind == PTX__IMM && from.type == PTX_NONE) {
+        from.type = to.type;
+        first = ptx__with_type(first, to.type);
+    }
+    if (by.kind == PTX__IMM && (int64_t)by.bits < 0) {
         ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
-                  (long long)step.bits);
+                  (long long)by.bits);
         return ptx__none();
     }
-    if (step.kind == PTX__IMM && ptx__endless_for(first, limit, step)) {
-        if (limit.kind != PTX__IMM) ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
+    if (by.kind == PTX__IMM && ptx__endless_for(from, to, by)) {
+        if (to.kind != PTX__IMM)
+            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
         else
             ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                      (long long)step.bits, (long long)limit.bits);
+                      (long long)by.bits, (long long)to.bits);
         return ptx__none();
     }
     counter = ptx_var_new_(k, site, first);
-    s = ptx__open(k, site, PTX__S_FOR);
+    s = ptx__open_scope(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
     s->counter = counter;
     s->step = step;
@@ -7168,18 +8052,20 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__line line;
     uint32_t i, form;
     ptx_val p;
+    ptx__operand o;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
     if (n == 0 || n > 512 || !labels) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
         return;
     }
-    if (!ptx__mine(k, site, index, "the index")) return;
-    if (!((PTX__I32 | PTX__T(B32)) >> index.type & 1)) {
+    o = ptx__open(k, index);
+    if (!ptx__mine(k, site, o, "the index")) return;
+    if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
-                  ptx__describe(index), ptx__cure(index, PTX_U32).s);
+                  ptx__describe(o), ptx__cure(o, PTX_U32).s);
         return;
     }
-    index.type = PTX_U32;
+    index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
     /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
@@ -7188,7 +8074,7 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
-        k->guard = (uint32_t)p.bits;
+        k->guard = (uint32_t)p.handle;
         k->guard_site = ptx__site(k, site);
         ptx__jump(k, site, form - 1, labels[i]);
         ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
@@ -7207,7 +8093,7 @@ PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint
         ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
         return;
     }
-    s = ptx__open(k, site, PTX__S_SWITCH);
+    s = ptx__open_scope(k, site, PTX__S_SWITCH);
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
     if (!ptx__ready(k)) return;
@@ -10051,6 +10937,780 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
+}
+
+/* ---- [MATH] -----------------------------------------------------------------------------------------------
+
+   A function is a formula: a text of statements "result=operation operands;", one letter a value.
+   ptx__evaluate() reads it and records one instruction a statement.
+     r:operation ...    r is a variable: later statements set it, also inside an `if`
+     if p; else; end    control flow on a predicate
+     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
+     f,g=name x y       a formula in a formula, here one with two results
+   Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
+   operands are x, y, z, w, v, u, p, its results r, s and q. Sums and products are rounded (.rn),
+   so that the assembler makes no fma of them. */
+typedef struct ptx__calc {
+    char name[5], result, operand; /* types, see ptx__letter_type */
+    uint16_t op;
+    ptx_mods mods;
+} ptx__calc;
+#define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
+static const ptx__calc ptx__calcs[] = {
+    {"fma", 0, 'f', PTX_FMA, PTX_RN},      {"mul", 0, 'f', PTX_MUL, PTX_RN},
+    {"add", 0, 'f', PTX_ADD, PTX_RN},      {"sub", 0, 'f', PTX_SUB, PTX_RN},
+    {"sel", 0, 'f', PTX_SELP, 0},          {"isel", 0, 'b', PTX_SELP, 0},
+    {"abs", 0, 'f', PTX_ABS, 0},           {"neg", 0, 'f', PTX_NEG, 0},
+    {"cps", 0, 'f', PTX_COPYSIGN, 0},      {"min", 0, 'f', PTX_MIN, 0},
+    {"max", 0, 'f', PTX_MAX, 0},           {"div", 0, 'f', PTX_DIV, PTX_RN},
+    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN},    {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX},  {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ},
+    {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
+    {"and", 0, 'b', PTX_AND, 0},           {"or", 0, 'b', PTX_OR, 0},
+    {"xor", 0, 'b', PTX_XOR, 0},           {"shl", 0, 'b', PTX_SHL, 0},
+    {"shr", 0, 'u', PTX_SHR, 0},           {"sar", 0, 's', PTX_SHR, 0},
+    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP},  {"iadd", 0, 'u', PTX_ADD, 0},
+    {"isub", 0, 'u', PTX_SUB, 0},          {"imul", 0, 'u', PTX_MUL, 0},
+    {"imad", 0, 'u', PTX_MAD, 0},          {"uhi", 0, 'u', PTX_MUL, PTX_HI},
+    {"umul", 0, 'u', PTX_MUL, PTX_WIDE},   {"umad", 0, 'u', PTX_MAD, PTX_WIDE},
+    {"qshl", 0, 'd', PTX_SHL, 0},          {"qshr", 0, 'd', PTX_SHR, 0},
+    PTX__SETP("lt", 'f', LT),              PTX__SETP("le", 'f', LE),
+    PTX__SETP("gt", 'f', GT),              PTX__SETP("ge", 'f', GE),
+    PTX__SETP("eq", 'f', EQ),              PTX__SETP("ltu", 'f', LTU),
+    PTX__SETP("gtu", 'f', GTU),            PTX__SETP("geu", 'f', GEU),
+    PTX__SETP("neu", 'f', NEU),            PTX__SETP("nan", 'f', ISNAN),
+    PTX__SETP("ilt", 's', LT),             PTX__SETP("ieq", 's', EQ),
+    PTX__SETP("ine", 's', NE),             PTX__SETP("uge", 'u', GE),
+    {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},   {"flr", 'f', 'f', PTX_CVT, PTX_RMI},
+    {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
+    {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
+    {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
+    {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+};
+#undef PTX__SETP
+
+typedef struct ptx__formula {
+    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
+} ptx__formula;
+
+/* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
+#define PTX__EXP_REDUCE                                                                                      \
+    "t=fma x 0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.62e43p-1 x;f=fma n 0x1.05c61p-29 f;"
+#define PTX__SIN_PI                                                                                          \
+    "z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"                                                            \
+    "p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p f f;"           \
+    "t=shl t 31;r=xor r t;"
+#define PTX__ATAN                                                                                            \
+    "q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4 0x1.b4dfdcp-4 -0x1.230abp-3"         \
+    " 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;v=fma q t t;"
+#define PTX__EXP6 "0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1"
+#define PTX__LOG_REDUCE                                                                                      \
+    "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"                                                 \
+    "if c;v=mul x 0x1p23;d=mov 0xb800000;end;"                                                               \
+    "e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+#define PTX__LOG_FINISH                                                                                      \
+    "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
+
+static const ptx__formula ptx__formulas[] = {
+    {"srgb_to_linear",
+     "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x 0.0773993808;c=gt x 0.04045;"
+     "r=sel a b c;",
+     ""},
+    {"linear_to_srgb",
+     "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x 0.0031308;r=sel a b c;",
+     ""},
+    {"pcg",
+     "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
+     "r=shr t 22;r=xor r t;",
+     ""},
+    {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
+    {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""}, /* a hash, from -1 to 1 */
+    {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
+    /* of hash x, in the square at y, z: the place w, v in it; in 3 dimensions u is the height above */
+    {"values",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;c=even k;"
+     "k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"value_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
+    {"value_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;",
+     ""},
+    /* slope times place: 8 directions of length 1.0824; 12 of length 1.4142, the edges of a cube */
+    {"slope2",
+     "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a 0x80000000;"
+     "v=xor v a;"
+     "r=fma v 0.414213562 u;",
+     ""},
+    {"slope3",
+     "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;"
+     "v=xor v t;r=add u v;",
+     ""},
+    {"slopes2",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;a=slope2 a w v;"
+     "h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 d m n;"
+     "a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"slopes3",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+     "a=slope3 a w v u;"
+     "h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;d=slope3 d m n u;"
+     "a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"gradient_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r 1.398;", ""},
+    {"gradient_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between a b h;"
+     "r=mul r 0.9649;",
+     ""},
+    /* of hash x: (1/2 - distance^2)^4 slope place */
+    {"blob2",
+     "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x y z;"
+     "r=mul t g;",
+     ""},
+    {"blob3",
+     "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;"
+     "t=neg v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope3 x v u p;r=mul t g;",
+     ""},
+    {"simplex_noise2",
+     "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;t=mul t 0.211324865;"
+     "f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg j;k=iadd j 1;k=pcg k;"
+     "m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;a=blob2 h f g;"
+     "u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;b=blob2 m u v;"
+     "u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
+     ""},
+    {"simplex_noise3",
+     "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;k=add z s;k=flr k;"
+     "t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;h=sub k t;h=sub z h;"
+     "r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;"
+     "a=and c e;a=sel 1 0 a;b=sel 0 1 c;b=sel b 0 d;l=sub 1 a;l=sub l b;"
+     "m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;b=add b 0.166666667;l=sub h l;"
+     "l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;"
+     "a=or c e;a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;"
+     "m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;"
+     "l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;"
+     "m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;"
+     "r=mul r 76.88;",
+     ""},
+    {"floor", "r=flr x;", NULL},
+    {"ceil", "r=cei x;", NULL},
+    {"trunc", "r=trc x;", NULL},
+    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
+    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
+    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
+    {"clamp", "r=max x y;r=min r z;", NULL},
+    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
+    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
+    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
+    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
+     NULL},
+    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;", ""},
+    {"exp",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     ""},
+    {"exp2", "r=ex2 x;", ""},
+    {"exp10",
+     "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
+     "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
+     ""},
+    {"expm1",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;g=mul f f;p=fma p g f;"
+     "s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a 87;if c;q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;"
+     "r=cps x r;",
+     ""},
+    {"log",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;" PTX__LOG_FINISH,
+     ""},
+    {"sin",
+     "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"cos",
+     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;"
+     "f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn a 0x40000000;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"log2",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3 0x1.272826p-2"
+     " -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     ""},
+    {"log10",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4 0x1.63faa2p-4"
+     " -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;"
+     PTX__LOG_FINISH,
+     ""},
+    {"log1p",
+     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;"
+     "if c;c=gt x 1;v=mul x 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;"
+     "e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;"
+     "c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
+     "r=cps x r;",
+     ""},
+    {"sincos",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
+     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
+     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
+     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;"
+     "c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;"
+     "u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
+     ""},
+    {"quarter",
+     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
+     "c=ine n 0;n=isub 0 s;s=isel n s c;",
+     ""},
+    {"tan",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
+     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;"
+     "if c;f,t,h=quarter x;l=mov 0.0;end;"
+     "z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;"
+     "l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;"
+     "c=and t 1;c=ine c 0;r=sel q g c;",
+     ""},
+    {"arc",
+     "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
+     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;"
+     "p=poly z 0x1.5959aap-5 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;"
+     "s=mov c;",
+     ""},
+    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;", ""},
+    {"acos",
+     "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
+     "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
+     ""},
+    {"atan2",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
+     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;"
+     "if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;z=mul t t;" PTX__ATAN
+     "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;"
+     "w=neg v;w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     ""},
+    {"half_exp", /* e^|x| / 2 */
+     "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
+     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;"
+     "c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;end;",
+     ""},
+    {"sinh",
+     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;"
+     "p=poly z 0x1.76771ep-19 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;"
+     "c=lt a 1;r=sel p h c;r=cps x r;",
+     ""},
+    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", ""},
+    {"root3",
+     "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
+     "r=fma e -0x1.555556p-2 v;", ""},
+    {"cbrt",
+     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;"
+     "if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+     ""},
+    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", ""},
+    {"hypot",
+     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;"
+     "if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;"
+     "u=mul x k;v=mul y k;h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;"
+     "r=sel I r d;end;",
+     ""},
+    {"erf",
+     "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
+     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;"
+     "q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
+     ""},
+    {"pow",
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"
+     "if c;b=lt v 0x1p-126;w=mul v 0x1p23;v=sel w v b;d=isel 0xb800000 0 b;end;"
+     "e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
+     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;"
+     "h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;"
+     "k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;"
+     "u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
+     "h=add s a;s=sub h s;l=sub a s;"
+     "q=mul y h;u=neg q;u=fma y h u;l=fma y l u;t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;"
+     "p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;"
+     "r:ldx p t;a=abs q;b=gtu a 125;c=or b c;"
+     "if c;r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;"
+     "v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;"
+     "r=sel N r c;"
+     "j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;"
+     "c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;"
+     "r=sel 1 r c;end;",
+     ""},
+    {"atan",
+     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;"
+     PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
+     ""},
+    {"tanh",
+     "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
+     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;"
+     "e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     ""},
+    /* Payne and Hanek: |x| from 2^16 on */
+    {"fraction",
+     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;"
+     "c=and e 64;c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;"
+     "f=isel 0xe06db14a 0x94fe13ab c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;"
+     "c=and e 32;c=ine c 0;a=isel b a c;b=isel f b c;f=isel g f c;g=isel h g c;"
+     "a=shf b a e;b=shf f b e;f=shf g f e;"
+     "l=umul f m;k,l=unpair l;n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;", ""},
+    {"turn",
+     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
+     "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
+     ""},
+};
+
+typedef struct ptx__evaluation {
+    ptx_kernel *k;
+    const char *site, *at; /* of the caller; where in the text */
+    ptx_type type;         /* f32 or f64 */
+    ptx_val value[64];     /* by letter, from 'A' on */
+    ptx_var var[64];
+} ptx__evaluation;
+
+static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
+    static const char letters[] = "gsubqdp";
+    static const uint8_t types[] = {PTX_F32, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64, PTX_B64};
+    const char *at = letter ? strchr(letters, letter) : NULL;
+    return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
+}
+
+/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+    const char *s = e->at;
+    int negative = *s == '-', hex, point = 0, exponent = 0;
+    double v = 0, factor = 2, tens = 1;
+    s += negative;
+    hex = s[0] == '0' && s[1] == 'x';
+    for (s += 2 * hex;; s++) {
+        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
+        if (*s == '.')
+            point = 1;
+        else if (digit < 0)
+            break;
+        else {
+            v = v * (hex ? 16 : 10) + digit;
+            if (point) exponent -= 4, tens *= 10;
+        }
+    }
+    if (!hex) exponent = 0, v /= tens;
+    if (*s == 'p') {
+        int down = s[1] == '-', power = 0;
+        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
+        exponent += down ? -power : power;
+        point = 1;
+    }
+    if (exponent < 0) factor = 0.5, exponent = -exponent;
+    for (; exponent; exponent--) v *= factor;
+    e->at = s;
+    if (negative) v = -v;
+    if (type == PTX_NONE && point) type = e->type;
+    return type == PTX_F32 ? ptx_f32(v) : type == PTX_F64 ? ptx_f64(v) : type == PTX_S32 ? ptx_s32((int64_t)v)
+                               : ptx_u32((uint32_t)(int64_t)v);
+}
+
+static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+    char c = *e->at;
+    ptx_val v;
+    int minus = c == '-';
+    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
+        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
+        uint64_t bits = (uint64_t)high << 32;
+        double special;
+        memcpy(&special, &bits, sizeof special);
+        e->at += 1 + minus;
+        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    }
+    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    e->at++;
+    v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
+    if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
+        v = ptx_as(v, type);
+    return v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]);
+
+static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+    uint32_t i;
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
+        const ptx__formula *f = ptx__formulas + i;
+        if (!strncmp(f->name, name, length) && !f->name[length])
+            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
+    }
+    return "";
+}
+
+/* p 2^n; p is a register, or the immediate 1. */
+static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
+    if (e->type == PTX_F32) {
+        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
+        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
+        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
+    }
+    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
+        n = half[0];
+    }
+    half[0] = ptx_u32(0);
+    half[1] = ptx_s32(0x3ff00000);
+    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
+    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
+    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
+    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
+}
+
+/* One operation with its operands, up to the ';'. */
+static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+    const char *name = e->at;
+    const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
+    ptx_val v[8];
+    ptx_type type;
+    uint32_t n = 0;
+    size_t length = 0;
+    int poly;
+    while (name[length] != ' ' && name[length] != ';') length++;
+    while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
+    poly = length == 4 && !memcmp(name, "poly", 4);
+    type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
+    for (e->at += length; *e->at == ' ' && n < 8;) {
+        e->at++;
+        v[n++] = ptx__math_operand(e, type);
+        if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
+    }
+    if (calc < end)
+        ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
+                 calc->result ? type : PTX_NONE, n, v, 1, out);
+    else if (poly || !memcmp(name, "mov", length))
+        out[0] = v[n - 1];
+    else if (!memcmp(name, "ldx", length))
+        out[0] = ptx__math_scale(e, v[0], v[1]);
+    else if (!memcmp(name, "pair", length))
+        out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
+    else if (!memcmp(name, "unpair", length))
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
+    else
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+}
+
+static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
+    if (e->var[i].cell.handle) {
+        if (ptx__is_register(v)) v = ptx_as(v, ptx_type_of(e->var[i].cell));
+        ptx_set_(e->k, e->site, e->var[i], v);
+    }
+    else if (variable)
+        e->var[i] = ptx_var_new_(e->k, e->site, v);
+    else
+        e->value[i] = v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]) {
+    static const ptx__evaluation empty = PTX_ZERO;
+    static const char letters[] = "xyzwvup";
+    ptx__evaluation e = empty;
+    ptx_val result[3];
+    uint32_t i;
+    e.k = k, e.site = site, e.type = type, e.at = text;
+    for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
+    for (; *e.at; e.at++) { /* at a statement, then at its ';' */
+        const char *s = e.at;
+        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+            for (i = 0; s[2 * i + 1] == ',';) i++;
+            e.at += 2 * i + 2;
+            ptx__math_operation(&e, result);
+            for (;; i--) {
+                ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
+                if (!i) break;
+            }
+        } else if (s[0] == 'i') {
+            e.at += 3;
+            ptx_if_(k, site, ptx__math_operand(&e, PTX_NONE));
+        } else {
+            e.at += s[1] == 'l' ? 4 : 3;
+            if (s[1] == 'l')
+                ptx_else_(k, site);
+            else
+                ptx_end_(k, site);
+        }
+    }
+    e.at = "r";
+    out[0] = ptx__math_operand(&e, type);
+    for (i = 1; i < 3; i++) {
+        e.at = i == 1 ? "s" : "q";
+        if (e.value[*e.at - 'A'].handle || e.var[*e.at - 'A'].cell.handle)
+            out[i] = ptx__math_operand(&e, PTX_NONE);
+    }
+}
+
+/* A formula for the caller, after its operands are checked. */
+static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                           ptx_val out[3]) {
+    ptx_module *m = ptx_kernel_module(k);
+    ptx_type type = PTX_NONE;
+    const char *text;
+    uint32_t i;
+    if (!m || ptx_get_error(m)->code) return;
+    for (i = 0; i < n; i++) {
+        ptx_type t = ptx_type_of(v[i]);
+        if (!i) type = t;
+        if (t != type || (t != PTX_F32 && t != PTX_F64)) {
+            int known = i && (type == PTX_F32 || type == PTX_F64);
+            ptx_fail(m, PTX_E_TYPE, site,
+                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
+                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+            return;
+        }
+    }
+    text = ptx__formula_text(name, strlen(name), type);
+    if (*text)
+        ptx__evaluate(k, site, text, type, n, v, out);
+    else
+        ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
+}
+
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z) {
+    ptx_val v[3], out[3];
+    v[0] = x;
+    v[1] = y;
+    v[2] = z;
+    out[0] = ptx_imm(0);
+    ptx__math_call(k, site, name, n, v, out);
+    return out[0];
+}
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {
+    ptx_val out[3];
+    out[0] = out[1] = ptx_imm(0);
+    ptx__math_call(k, site, "sincos", 1, &x, out);
+    *sine = out[0];
+    *cosine = ptx_as(out[1], ptx_type_of(out[0]));
+}
+
+/* -- vectors, random numbers, noise, colour -- */
+
+static ptx_val ptx__times(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
+    return ptx_op2_(k, site, PTX_MUL, PTX_RN, a, b);
+}
+static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_val b, ptx_val c) {
+    return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
+}
+static ptx_val ptx__minus(ptx_kernel *k, const char *site, ptx_val a) {
+    return ptx_op1_(k, site, PTX_NEG, 0, a);
+}
+
+/* n, or 0 and an error. */
+static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
+                                uint32_t most) {
+    if (n >= least && n <= most) return n;
+    ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name,
+             (unsigned)n, (unsigned)least, (unsigned)most);
+    return 0;
+}
+
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
+    ptx_val r;
+    uint32_t i;
+    if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
+    r = ptx__times(k, site, a[0], b[0]);
+    for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
+    return r;
+}
+
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                           ptx_val *out) {
+    ptx_val r[3];
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
+        r[i] = ptx__minus(k, site, ptx__times(k, site, a[l], b[j]));
+        r[i] = ptx__times_plus(k, site, a[j], b[l], r[i]);
+    }
+    memcpy(out, r, sizeof r);
+}
+
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
+}
+
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, a, a);
+    uint32_t i;
+    if (ptx_type_of(d) == PTX_F64)
+        d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
+    else
+        d = ptx_op1_(k, site, PTX_RSQRT, PTX_APPROX | PTX_FTZ, d);
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
+}
+
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, v, normal);
+    uint32_t i;
+    d = ptx__minus(k, site, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
+}
+
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out) {
+    uint32_t i;
+    n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
+    for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
+}
+
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out) {
+    ptx_val r[16];
+    uint32_t i, j, l;
+    n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
+    if (columns > 1) columns = n;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < columns; j++) {
+            ptx_val sum = ptx__times(k, site, a[i * n], b[j]);
+            for (l = 1; l < n; l++) sum = ptx__times_plus(k, site, a[i * n + l], b[l * columns + j], sum);
+            r[i * columns + j] = sum;
+        }
+    if (n) memcpy(out, r, n * columns * sizeof *r);
+}
+
+/* A formula of operands that it has no check of: hashes, noise. */
+static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                               const ptx_val *v) {
+    ptx_val out[3];
+    ptx_module *m = ptx_kernel_module(k);
+    if (!m || ptx_get_error(m)->code) return ptx__none();
+    ptx__evaluate(k, site, ptx__formula_text(name, strlen(name), PTX_F32), PTX_F32, n, v, out);
+    return out[0];
+}
+
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx_as(ptx__formula_of(k, site, "pcg", 1, &x), PTX_U32);
+}
+
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out) {
+    ptx_val c[4], a[2], b[2], keys[2];
+    uint32_t round;
+    memcpy(c, counter, sizeof c);
+    memcpy(keys, key, sizeof keys);
+    for (round = 0; round < 10; round++) {
+        ptx_val wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[0], PTX_U32), ptx_u32(0xd2511f53u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, a);
+        wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[2], PTX_U32), ptx_u32(0xcd9e8d57u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, b);
+        c[0] = ptx_op4_(k, site, PTX_LOP3, 0, b[1], c[1], keys[0], ptx_imm(0x96)); /* exclusive or of three */
+        c[2] = ptx_op4_(k, site, PTX_LOP3, 0, a[1], c[3], keys[1], ptx_imm(0x96));
+        c[1] = b[0];
+        c[3] = a[0];
+        if (round == 9) break;
+        keys[0] = ptx_op2_(k, site, PTX_ADD, 0, keys[0], ptx_u32(0x9e3779b9u));
+        keys[1] = ptx_op2_(k, site, PTX_ADD, 0, keys[1], ptx_u32(0xbb67ae85u));
+    }
+    for (round = 0; round < 4; round++) out[round] = ptx_as(c[round], PTX_U32);
+}
+
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx__formula_of(k, site, "unit", 1, &x);
+}
+
+/* The module's function of that formula, made when it is first called. */
+static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, uint32_t n,
+                                         const ptx_val *v) {
+    static const char letters[] = "xyzw";
+    char full[48], letter[2] = {0, 0};
+    ptx_val operands[4];
+    ptx_kernel *f;
+    uint32_t i;
+    snprintf(full, sizeof full, "ptxgen_%s", name);
+    for (i = 0; i < m->used; i++) {
+        f = m->kernels.at[i];
+        if (f->function && !strcmp(m->names.at + f->name, full)) return f;
+    }
+    f = ptx_func_(m, site, full, PTX_F32);
+    for (i = 0; i < n; i++) {
+        letter[0] = letters[i];
+        operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
+    }
+    ptx_return_(f, site, ptx__formula_of(f, site, name, n, operands));
+    return f;
+}
+
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed) {
+    ptx_val v[4];
+    char full[32];
+    uint32_t i;
+    if (!ptx_kernel_module(k) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    for (i = 0; i < n; i++) v[i] = p[i];
+    v[n] = seed;
+    for (i = 0; i <= n; i++)
+        if (ptx_type_of(v[i]) != (i < n ? PTX_F32 : PTX_U32)) {
+            ptx_fail(k->m, PTX_E_TYPE, site, "ptx_%s: %s is %s, must be %s", name,
+                     i < n ? "a coordinate" : "the seed", ptx_type_name(ptx_type_of(v[i])),
+                     i < n ? "f32" : "u32");
+            return ptx__none();
+        }
+    snprintf(full, sizeof full, "%s%u", name, (unsigned)n);
+    if (n == 2) return ptx__formula_of(k, site, full, 3, v);
+    return ptx_call_(k, site, ptx__formula_function(k->m, site, full, 4, v), 4, v);
+}
+
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+    ptx_val v, packed = ptx__none();
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
+                     ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
+        v = ptx_cvt_(k, site, PTX_RNI, PTX_U32, v);
+        packed = i ? ptx_op4_(k, site, PTX_BFI, 0, v, packed, ptx_imm(8 * i), ptx_imm(8)) : v;
+    }
+    return ptx_as(packed, PTX_U32);
+}
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
+        rgba[i] = ptx__times(k, site, ptx_cvt_(k, site, 0, PTX_F32, v), ptx_f32(1 / 255.0));
+    }
+}
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high) {
+    ptx_val parts[2];
+    parts[0] = ptx_cvt_(k, site, 0, PTX_F16, low);
+    parts[1] = ptx_cvt_(k, site, 0, PTX_F16, high);
+    return ptx_pack_(k, site, PTX_B32, 2, parts);
+}
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
+    ptx_val parts[2];
+    ptx_unpack_(k, site, PTX_F16, 2, packed, parts);
+    out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
+    out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
 
 #ifdef __cplusplus

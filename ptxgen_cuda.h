@@ -1,4 +1,4 @@
-/* ptxgen_cuda.h - v0.1 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
+/* ptxgen_cuda.h - v0.2.0 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
 
    WHAT   Finds the driver at run time, loads what ptxgen.h builds, caches it, launches it. No CUDA toolkit,
           no cuda.h, nothing to link but the C library (and -ldl where dlopen is apart from it).
@@ -57,7 +57,7 @@
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
-          next call that waits.
+          next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           valid until the stream has executed the copy. The driver itself waits for pageable memory;
           ptxcu_host_alloc gives pinned memory.
@@ -66,6 +66,11 @@
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
           ptxcu_tensor_create allocates the block, ptxcu_tensor_wrap borrows it, views share it. After the
           block is freed, every use of a tensor in it is refused (FREED).
+   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
+          how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
+          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
+          ptx_surface_store_2d and their like (ptxgen.h). Objects keep nothing alive: destroy them before the
+          array or memory. Copies of arrays, and what other graphics interfaces share, stand beside them.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
           after this one. Its manual says under ZERO what 0 means in a description.
 
@@ -108,13 +113,18 @@
           PTXGEN_CUDA_LIBRARY and the library search path select; and PTX, which can read and write all memory
           of the context.
 
-   DOES NOT  track buffers, streams, events and results (destroy them before ptxcu_close); order streams;
-          build graphs node by node; use several devices through one handle (open one handle for each).
+   DOES NOT  track buffers, arrays, textures, surfaces, streams, events and results (destroy them before
+          ptxcu_close); order streams; build graphs node by node; use several devices through one handle (open
+          one handle for each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
 
 #include "ptxgen.h"
+
+#if PTX_VERSION_NUMBER != 200
+#error "ptxgen_cuda.h and ptxgen.h must have the same version: copy both again"
+#endif
 
 /* ---- [CONFIG] ------------------------------------------------------------------------------------------
 
@@ -175,6 +185,12 @@ typedef void *ptxcu_stream;                 /* CUstream; NULL is the default str
 typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
+/* PTXCU_LOG_ERROR: the message of a call that failed; its details in further calls. PTXCU_LOG_NOTE: driver
+   and device that were opened, and why others were not; a program that was compiled, or read from the cache
+   folder. */
+enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
+typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
+
 /* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
     const char *library;      /* path or name; NULL: see LIBRARY */
@@ -186,6 +202,8 @@ typedef struct ptxcu_desc {
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
+    ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
+    void *log_user;
 } ptxcu_desc;
 
 /* The device that ptxcu_open opened. */
@@ -343,6 +361,36 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
+/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). Descriptions point to
+   structs as cuda.h has them. */
+#define PTXCU_DRIVER_OPTIONAL(X)                                                                             \
+    X(cuArray3DCreate_v2, (void **array, const void *desc))                                                  \
+    X(cuArrayDestroy, (void *array))                                                                         \
+    X(cuMipmappedArrayCreate, (void **array, const void *desc, unsigned levels))                             \
+    X(cuMipmappedArrayGetLevel, (void **level_array, void *array, unsigned level))                           \
+    X(cuMipmappedArrayDestroy, (void *array))                                                                \
+    X(cuMemcpy3DAsync_v2, (const void *copy, void *stream))                                                  \
+    X(cuTexObjectCreate, (uint64_t * texture, const void *resource, const void *sampling, const void *view)) \
+    X(cuTexObjectDestroy, (uint64_t texture))                                                                \
+    X(cuSurfObjectCreate, (uint64_t * surface, const void *resource))                                        \
+    X(cuSurfObjectDestroy, (uint64_t surface))                                                               \
+    X(cuArray3DGetDescriptor_v2, (void *desc, void *array))                                                  \
+    X(cuImportExternalMemory, (void **memory, const void *desc))                                             \
+    X(cuExternalMemoryGetMappedBuffer, (uint64_t * address, void *memory, const void *desc))                 \
+    X(cuExternalMemoryGetMappedMipmappedArray, (void **array, void *memory, const void *desc))               \
+    X(cuDestroyExternalMemory, (void *memory))                                                               \
+    X(cuImportExternalSemaphore, (void **semaphore, const void *desc))                                       \
+    X(cuSignalExternalSemaphoresAsync, (void *const *list, const void *params, unsigned n, void *stream))    \
+    X(cuWaitExternalSemaphoresAsync, (void *const *list, const void *params, unsigned n, void *stream))      \
+    X(cuDestroyExternalSemaphore, (void *semaphore))                                                         \
+    X(cuGraphicsGLRegisterBuffer, (void **resource, unsigned buffer, unsigned flags))                        \
+    X(cuGraphicsGLRegisterImage, (void **resource, unsigned image, unsigned target, unsigned flags))         \
+    X(cuGraphicsMapResources, (unsigned n, void **resources, void *stream))                                  \
+    X(cuGraphicsUnmapResources, (unsigned n, void **resources, void *stream))                                \
+    X(cuGraphicsResourceGetMappedPointer_v2, (uint64_t * address, size_t * bytes, void *resource))           \
+    X(cuGraphicsSubResourceGetMappedArray, (void **array, void *resource, unsigned index, unsigned level))   \
+    X(cuGraphicsUnregisterResource, (void *resource))
+
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
    A function returns PTXCU_E_NONE (0) or a code, which ptxcu_get_error explains; each may return DRIVER,
@@ -396,6 +444,182 @@ PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset,
                                    ptxcu_stream stream);
 /* Free and total device memory. Either pointer may be NULL. */
 PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *total_bytes);
+
+/* -- arrays: texels in the driver's own layout, for textures and surfaces -- */
+
+/* A cube map has six square faces: +x, -x, +y, -y, +z, -z. */
+enum { PTXCU_ARRAY_CUBE = 1, PTXCU_ARRAY_SURFACE = 2, PTXCU_ARRAY_GATHER = 4 };
+
+/* In each field 0 selects the default. Sizes are in texels. */
+typedef struct ptxcu_array_desc {
+    uint32_t type;     /* of a channel: PTX_U8, U16, U32, S8, S16, S32, F16 or F32 */
+    uint32_t channels; /* 1, 2 or 4; 0: 1 */
+    uint32_t width;    /* at least 1 */
+    uint32_t height;   /* 0: one dimension */
+    uint32_t depth;    /* 0: one or two dimensions */
+    uint32_t layers; /* arrays of one size and one handle; with PTXCU_ARRAY_CUBE cube maps; 0: not layered */
+    uint32_t levels; /* each half the size of the one before; 0: one level, not mipmapped */
+    uint32_t flags;  /* PTXCU_ARRAY_CUBE (height = width), _SURFACE: for ptxcu_surface_create, _GATHER */
+} ptxcu_array_desc;
+
+/* An array, by value. All zero: none. */
+typedef struct ptxcu_array {
+    void *handle; /* CUarray; with levels, CUmipmappedArray */
+    ptxcu_array_desc desc;
+} ptxcu_array;
+
+/* A box of texels of one level. NULL or all zero: all of level 0. z counts slices, layers, or 6 * cube map +
+   face. A size of 0: to the end of the array. */
+typedef struct ptxcu_region {
+    uint32_t x, y, z, width, height, depth, level;
+} ptxcu_region;
+
+/* Allocate an array, contents undefined. */
+PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array);
+/* Free an array. Waits for the context. *array becomes zero. Destroy its textures and surfaces before. A zero
+   array is ignored. */
+PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array);
+/* Queue a copy between a region and host memory: its rows lie `pitch` bytes apart, slices or layers height of
+   the region * pitch. pitch: 0: no gaps. Host memory must stay valid as for ptxcu_upload. */
+PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                         const void *from, size_t pitch, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
+                                           const ptxcu_region *region, ptxcu_stream stream);
+/* The same with device memory, from `offset` on. */
+PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                       ptxcu_buffer from, size_t offset, size_t pitch, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
+                                        const ptxcu_array *from, const ptxcu_region *region,
+                                        ptxcu_stream stream);
+/* Queue a copy of from_region to the place (x, y, z, level) of to_region, which takes its size. The texels of
+   both arrays have the same number of bytes. */
+PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *to_region,
+                                       const ptxcu_array *from, const ptxcu_region *from_region,
+                                       ptxcu_stream stream);
+
+/* -- textures and surfaces: 64-bit handles, for parameters of type PTX_U64 (ptxcu_arg_u64) -- */
+
+typedef uint64_t ptxcu_texture; /* CUtexObject; 0: none */
+typedef uint64_t ptxcu_surface; /* CUsurfObject; 0: none */
+
+/* What a coordinate outside a texture of size n reads: the nearest texel, the texture repeated, repeated with
+   every other copy mirrored, or the border colour. */
+enum { PTXCU_ADDRESS_CLAMP, PTXCU_ADDRESS_WRAP, PTXCU_ADDRESS_MIRROR, PTXCU_ADDRESS_BORDER };
+enum { PTXCU_FILTER_POINT, PTXCU_FILTER_LINEAR };
+
+/* In each field 0 selects the default. Coordinates are in texels (the first texel has its centre at 0.5), or
+   from 0 to 1 (normalized). Linear filtering has weights of 8 fractional bits. */
+typedef struct ptxcu_texture_desc {
+    ptxcu_array array;   /* the texels; zero: they lie in `memory` */
+    ptxcu_buffer memory; /* texels in device memory, aligned to 512 bytes, owned by the caller */
+    uint32_t type;       /* memory: of a channel, as in ptxcu_array_desc; array: another type of the same */
+    uint32_t channels;   /* size to read it by, with its channels; 0: the array's */
+    uint32_t width;      /* of memory, in texels */
+    uint32_t height;     /* of memory; 0: one dimension, read by integer coordinates only, never filtered */
+    size_t pitch;        /* of memory: bytes from row to row, a multiple of 32; 0: no gaps */
+    uint32_t address[3]; /* PTXCU_ADDRESS_ by dimension; WRAP and MIRROR need `normalized` */
+    uint32_t filter;     /* PTXCU_FILTER_; LINEAR needs f16, f32 or read_normalized */
+    uint32_t mip_filter; /* PTXCU_FILTER_ between levels */
+    uint32_t read_normalized; /* 1: integers of 8 and 16 bits are read as floats from 0 (s8, s16: -1) to 1 */
+    uint32_t normalized;      /* 1: coordinates from 0 to 1; needed by a mipmapped array */
+    uint32_t srgb;            /* 1: u8 with read_normalized is converted from sRGB to linear, but for alpha */
+    uint32_t seamless;        /* 1: filters across the edges of a cube map */
+    uint32_t anisotropy;      /* maximum ratio, 1 to 16; 0: 1 */
+    float border[4];          /* border colour */
+    float level_bias, min_level, max_level; /* max_level 0: all levels */
+    uint32_t first_level, level_count;      /* which levels of the array; level_count 0: all others */
+    uint32_t first_layer, layer_count; /* which layers, or faces of cube maps; layer_count 0: all others */
+} ptxcu_texture_desc;
+
+/* Make a texture object. It does not keep the array or memory alive. */
+PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc, ptxcu_texture *texture);
+PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* 0 is ignored */
+/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Texture
+   and surface reads of what the same launch has written are undefined. */
+PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                           ptxcu_surface *surface);
+PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* 0 is ignored */
+
+/* -- memory and semaphores of Vulkan and Direct3D, buffers and images of OpenGL. Errors: SYMBOL -- */
+
+/* What memory and semaphores are imported by. FD: an opaque file descriptor of Linux, which belongs to the
+   driver after a successful import. WIN32, D3D11, D3D12: a handle of Windows or its name; KMT: global. */
+enum {
+    PTXCU_MEMORY_FD = 1,
+    PTXCU_MEMORY_WIN32,
+    PTXCU_MEMORY_WIN32_KMT,
+    PTXCU_MEMORY_D3D12_HEAP,
+    PTXCU_MEMORY_D3D12_RESOURCE,
+    PTXCU_MEMORY_D3D11_RESOURCE,
+    PTXCU_MEMORY_D3D11_RESOURCE_KMT,
+    PTXCU_MEMORY_DMABUF_FD = 9
+};
+enum {
+    PTXCU_SEMAPHORE_FD = 1,
+    PTXCU_SEMAPHORE_WIN32,
+    PTXCU_SEMAPHORE_WIN32_KMT,
+    PTXCU_SEMAPHORE_D3D12_FENCE,
+    PTXCU_SEMAPHORE_D3D11_FENCE,
+    PTXCU_SEMAPHORE_KEYED_MUTEX = 7,
+    PTXCU_SEMAPHORE_KEYED_MUTEX_KMT,
+    PTXCU_SEMAPHORE_TIMELINE_FD,
+    PTXCU_SEMAPHORE_TIMELINE_WIN32
+};
+
+typedef void *ptxcu_external_memory;    /* CUexternalMemory */
+typedef void *ptxcu_external_semaphore; /* CUexternalSemaphore */
+typedef void *ptxcu_graphics;           /* CUgraphicsResource */
+
+typedef struct ptxcu_external_desc {
+    uint32_t type;      /* PTXCU_MEMORY_ or PTXCU_SEMAPHORE_ */
+    int fd;             /* of types with FD */
+    void *handle;       /* of the other types, or NULL and a name */
+    const void *name;   /* wide characters, ending in 0 */
+    uint64_t bytes;     /* of the memory, as the other interface allocated it */
+    uint32_t dedicated; /* 1: memory of one resource only (dedicated allocations; Direct3D resources) */
+} ptxcu_external_desc;
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                   ptxcu_external_memory *memory);
+/* Map a range as a buffer; free it with ptxcu_free. */
+PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                   size_t bytes, ptxcu_buffer *buffer);
+/* Map an image that begins at an offset, as an array of desc->levels levels (0: 1); free it with
+   ptxcu_array_free. desc must describe the image as the other interface made it. */
+PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                  const ptxcu_array_desc *desc, ptxcu_array *array);
+/* Release memory, after what was mapped of it was freed. NULL is ignored. */
+PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory);
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                      ptxcu_external_semaphore *semaphore);
+/* Queue a signal or a wait on the stream. value: of a fence or timeline, which a signal sets and which a wait
+   waits for, or for more; the key of a keyed mutex; binary semaphores ignore it. */
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                      uint64_t value, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                    uint64_t value, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore);
+
+/* How kernels use an object of OpenGL; 0: they read and write it. */
+enum { PTXCU_GL_READ = 1, PTXCU_GL_WRITE_DISCARD = 2, PTXCU_GL_SURFACE = 4, PTXCU_GL_GATHER = 8 };
+
+/* Register an OpenGL buffer, or an image (target: GL_TEXTURE_2D, GL_RENDERBUFFER ...). Its context must be
+   current on this thread. */
+PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint32_t access,
+                                               ptxcu_graphics *resource);
+PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
+                                              ptxcu_graphics *resource);
+/* Queue the hand-over of n resources to the stream's work, and back to OpenGL. */
+PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                         ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                           ptxcu_stream stream);
+/* Memory or array of a mapped resource, until it is unmapped. The driver owns it. index: layer or face. */
+PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer);
+PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index, uint32_t level,
+                                           ptxcu_array *array);
+PTXGEN_API ptxcu_code ptxcu_graphics_unregister(ptxcu *cu, ptxcu_graphics resource); /* NULL is ignored */
 
 /* -- tensors: shapes and strides in elements. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE -- */
 
@@ -651,19 +875,23 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 
 /* Attention of whole prompts. The last dimensions must be contiguous: [batch, heads, seq, head_dim] is a
    transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
-   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. */
+   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
+   first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
+   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
-    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type */
+    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
     ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: begin of each sequence, then the end; zero: none */
     ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored */
+    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored, but for
+                                 kv_len with a cache */
     uint32_t causal;          /* 1: a query sees the keys up to its position */
     uint32_t window;          /* 0: none */
     uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
     uint32_t unused;
+    const ptxcu_kv_cache *cache; /* of q's type; read during the call only; NULL: k and v */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -730,6 +958,33 @@ typedef struct ptxcu_gemm_desc {
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemm(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_stream stream);
+
+/* -- matmul: d = act(alpha a b + beta c + bias) -- */
+
+/* One of the last two dimensions of a and of b is contiguous: transposed views are multiplied as they lie. In
+   a batch, a and b may lack the batch's dimension or have a stride of 0 there: all products share them.
+   Tensors are aligned to an element, faster at 16 bytes. Groups: see ptxk_matmul_args and ptxcu_run. */
+typedef struct ptxcu_matmul_desc {
+    ptxcu_tensor a, b; /* [m, k], [k, n]; [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8 with
+                                a_type, b_type */
+    ptxcu_tensor c, d; /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
+                                be d; zero: none */
+    ptxcu_tensor bias; /* f32 [n]; zero: none */
+    ptxcu_tensor
+        a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind says;
+                                of each product: [batch, ...]; zero: none */
+    ptxcu_tensor b_factors;  /* likewise, with n for m */
+    ptxcu_tensor workspace;  /* see ptxcu_workspace_create; zero: none */
+    uint32_t a_type, b_type; /* of elements of b8 and u8 tensors: PTX_E4M3 or PTX_E5M2; else 0 */
+    uint32_t a_kind, b_kind; /* PTXK_FACTORS_TENSOR ... with factors, else 0 */
+    uint32_t precision;      /* of f32: PTXK_MATMUL_EXACT or PTXK_MATMUL_FAST */
+    uint32_t activation;     /* PTXK_MATMUL_LINEAR ... */
+    float alpha;             /* 0: 1 */
+    float beta;              /* factor of c; 0: it is not read */
+} ptxcu_matmul_desc;
+
+PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_matmul(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_stream stream);
 
 /* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
@@ -854,6 +1109,9 @@ extern "C" {
 typedef struct ptxcu__driver {
     PTXCU_DRIVER(PTXCU__FIELD)
 } ptxcu__driver;
+typedef struct ptxcu__optional {
+    PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
+} ptxcu__optional;
 #undef PTXCU__FIELD
 
 /* Argument kinds besides ptx_type. */
@@ -960,6 +1218,7 @@ typedef struct ptxcu__launch_config {
 
 struct ptxcu {
     ptxcu__driver driver;
+    ptxcu__optional optional; /* each may be NULL */
     int (*launch_ex)(const ptxcu__launch_config *config, void *function, void **params,
                      void **extra); /* or NULL */
     void *library;
@@ -970,6 +1229,8 @@ struct ptxcu {
     uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
     ptx_alloc_fn alloc;
     void *alloc_user;
+    ptxcu_log_fn log; /* or NULL */
+    void *log_user;
     /* build_mutex serializes building and unloading of programs. table_mutex guards records, slots and
        blocks, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No failure
        may be reported with table_mutex held, because the report locks it. */
@@ -1060,14 +1321,22 @@ static void ptxcu__append_arguments(ptxcu__record *r, const char *format, va_lis
     if (n > 0) r->message_length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Append to the message of this thread's last failure. */
+static void ptxcu__log(ptxcu *cu, int kind, const char *text) {
+    while (*text == '\n') text++;
+    if (cu->log && *text) cu->log(cu->log_user, kind, text);
+}
+
+/* Append to the message of this thread's last failure. ptxcu_open logs its message as a whole. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
+    size_t from;
     va_list list;
     if (!r) return;
+    from = r->message_length;
     va_start(list, format);
     ptxcu__append_arguments(r, format, list);
     va_end(list);
+    if (cu->ready) ptxcu__log(cu, PTXCU_LOG_ERROR, r->message + from);
 }
 
 static void ptxcu__clear_record(ptxcu__record *r, ptxcu_code code) {
@@ -1096,6 +1365,7 @@ static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ..
     va_start(list, format);
     ptxcu__append_arguments(r, format, list);
     va_end(list);
+    if (cu->ready) ptxcu__log(cu, PTXCU_LOG_ERROR, r->message);
     return code;
 }
 
@@ -1544,7 +1814,13 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     d->l2_bytes = (uint64_t)ptxcu__get_attribute(cu, 38);
     symbol = ptxcu__find_symbol(cu->library, "cuLaunchKernelEx"); /* since CUDA 11.8 */
     memcpy(&cu->launch_ex, &symbol, sizeof symbol);
-    d->max_cluster = symbol && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
+#define PTXCU__LOAD(function, params)                                                                        \
+    symbol = ptxcu__find_symbol(cu->library, #function);                                                     \
+    memcpy(&cu->optional.function, &symbol, sizeof symbol);
+    PTXCU_DRIVER_OPTIONAL(PTXCU__LOAD)
+#undef PTXCU__LOAD
+    d->max_cluster =
+        cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
     return PTXCU_E_NONE;
 }
 
@@ -1605,7 +1881,7 @@ static void ptxcu__release_context(ptxcu *cu) {
     cu->retained = 0;
 }
 
-PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
+static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
@@ -1630,6 +1906,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->log = d.log;
+    cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
     /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
        address. */
@@ -1674,9 +1952,32 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         cu->info.library = library;
         return code;
     }
+    if (strchr(cu->first_record.message, '\n')) /* another library was tried before */
+        ptxcu__log(cu, PTXCU_LOG_NOTE, cu->first_record.message);
     ptxcu__clear_record(&cu->first_record, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
+}
+
+static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
+    char text[1024];
+    va_list list;
+    if (!cu->log) return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    ptxcu__log(cu, PTXCU_LOG_NOTE, text);
+}
+
+PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
+    ptxcu_code code = ptxcu__open(out, desc);
+    ptxcu *cu = out ? *out : NULL;
+    if (cu && code != PTXCU_E_NONE) ptxcu__log(cu, PTXCU_LOG_ERROR, cu->first_record.message);
+    if (cu && code == PTXCU_E_NONE)
+        ptxcu__log_note(cu, "opened %s: device %d, %s, sm_%u, CUDA %d.%d", cu->info.library, cu->info.ordinal,
+                        cu->info.name, (unsigned)cu->capability, cu->info.driver_version / 1000,
+                        cu->info.driver_version % 1000 / 10);
+    return code;
 }
 
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
@@ -1880,6 +2181,910 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     *free_bytes = *total_bytes = 0;
     PTXCU__REQUIRE_READY(cu);
     PTXCU__CALL_DRIVER(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
+}
+
+/* -- arrays -- */
+
+/* CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D. */
+typedef struct ptxcu__array_desc {
+    size_t width, height, depth;
+    uint32_t format, channels, flags;
+} ptxcu__array_desc;
+
+typedef struct ptxcu__copy_side {
+    size_t x, y, z, level;
+    int type;
+    void *host;
+    uint64_t device;
+    void *array, *reserved;
+    size_t pitch, height;
+} ptxcu__copy_side;
+
+typedef struct ptxcu__copy_3d {
+    ptxcu__copy_side from, to;
+    size_t width, height, depth; /* width in bytes */
+} ptxcu__copy_3d;
+enum { PTXCU__SIDE_HOST = 1, PTXCU__SIDE_DEVICE, PTXCU__SIDE_ARRAY };
+
+/* CUarray_format of a channel type; 0: there is none. */
+static uint32_t ptxcu__format_of(uint32_t type) {
+    switch (type) {
+    case PTX_U8: return 1;
+    case PTX_U16: return 2;
+    case PTX_U32: return 3;
+    case PTX_S8: return 8;
+    case PTX_S16: return 9;
+    case PTX_S32: return 10;
+    case PTX_F16: return 16;
+    case PTX_F32: return 32;
+    default: return 0;
+    }
+}
+
+static ptxcu_code ptxcu__check_texel(ptxcu *cu, const char *function, uint32_t type, uint32_t channels) {
+    if (!ptxcu__format_of(type))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "%s: type is %s (%u), must be u8, u16, u32, s8, s16, s32, f16 or f32", function,
+                           ptx_type_name((ptx_type)type), (unsigned)type);
+    if (channels != 1 && channels != 2 && channels != 4)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "%s: channels is %u, must be 1, 2 or 4 (use 4 for three colours)", function,
+                           (unsigned)channels);
+    return PTXCU_E_NONE;
+}
+
+/* The last function of an optional group that the library lacks. */
+static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
+    return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s has no %s: use a newer driver", cu->info.library, name);
+}
+
+/* Return SYMBOL if the library lacks an optional function. */
+#define PTXCU__REQUIRE_SYMBOL(cu, name)                                                                      \
+    do {                                                                                                     \
+        if (!(cu)->optional.name) return ptxcu__fail_symbol(cu, #name);                                      \
+    } while (0)
+
+/* The same as PTXCU__CALL_DRIVER, for an optional function. */
+#define PTXCU__CALL_OPTIONAL(cu, name, args, text)                                                           \
+    do {                                                                                                     \
+        int pushed_, result_;                                                                                \
+        ptxcu_code code_;                                                                                    \
+        PTXCU__REQUIRE_SYMBOL(cu, name);                                                                     \
+        code_ = ptxcu__push_context(cu, &pushed_);                                                           \
+        if (code_ == PTXCU_E_NONE) {                                                                         \
+            result_ = (cu)->optional.name args;                                                              \
+            if (result_) code_ = ptxcu__fail_driver text;                                                    \
+        }                                                                                                    \
+        return ptxcu__pop_context(cu, pushed_, code_);                                                       \
+    } while (0)
+
+/* Slices or layers of an array, as the driver's coordinate z counts them. */
+static uint32_t ptxcu__array_slices(const ptxcu_array_desc *d) {
+    if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) return 6 * (d->layers ? d->layers : 1);
+    return d->layers ? d->layers : d->depth ? d->depth : 1;
+}
+
+static uint32_t ptxcu__texel_bytes(const ptxcu_array_desc *d) {
+    return ptx_type_bytes((ptx_type)d->type) * d->channels;
+}
+
+static uint32_t ptxcu__max_levels(const ptxcu_array_desc *d) {
+    uint32_t n = 1, size = d->width;
+    if (d->height > size) size = d->height;
+    if (d->depth > size) size = d->depth;
+    while (size >>= 1) n++;
+    return n;
+}
+
+static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
+    uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
+    PTXCU__TRY(ptxcu__check_texel(cu, function, d->type, d->channels));
+    if (d->flags & ~(uint32_t)(PTXCU_ARRAY_CUBE | PTXCU_ARRAY_SURFACE | PTXCU_ARRAY_GATHER))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: flags is 0x%x, must be a sum of PTXCU_ARRAY_ flags",
+                           function, (unsigned)d->flags);
+    if (!d->width)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: width is 0, must be at least 1 texel", function);
+    if (d->depth && !d->height)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: depth is %u with height 0: set height, or use layers",
+                           function, (unsigned)d->depth);
+    if (d->depth && (d->layers || cube))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: depth is %u, must be 0 for layers and cube maps",
+                           function, (unsigned)d->depth);
+    if (cube && d->height != d->width)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a face of a cube map is %u x %u texels, must be square",
+                           function, (unsigned)d->width, (unsigned)d->height);
+    if (d->levels > ptxcu__max_levels(d))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: levels is %u, at most %u end with one texel", function,
+                           (unsigned)d->levels, (unsigned)ptxcu__max_levels(d));
+    return PTXCU_E_NONE;
+}
+
+static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
+    ptxcu__array_desc a;
+    uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
+    a.width = d->width;
+    a.height = d->height;
+    a.depth = d->layers || cube ? ptxcu__array_slices(d) : d->depth;
+    a.format = ptxcu__format_of(d->type);
+    a.channels = d->channels;
+    a.flags = (d->layers ? 1u : 0) | (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE ? 2u : 0) | (cube ? 4u : 0)
+              | (d->flags & (uint32_t)PTXCU_ARRAY_GATHER ? 8u : 0);
+    return a;
+}
+
+static ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
+    ptxcu__array_desc a = ptxcu__describe_array(d);
+    void *handle = NULL;
+    int result = d->levels ? cu->optional.cuMipmappedArrayCreate(&handle, &a, d->levels)
+                           : cu->optional.cuArray3DCreate_v2(&handle, &a);
+    if (result)
+        return ptxcu__fail_driver(cu, result, "%s(%u x %s, %u x %u x %u texels, %u levels, flags 0x%x)",
+                                  d->levels ? "cuMipmappedArrayCreate" : "cuArray3DCreate_v2",
+                                  (unsigned)d->channels, ptx_type_name((ptx_type)d->type), (unsigned)a.width,
+                                  (unsigned)a.height, (unsigned)a.depth, (unsigned)d->levels,
+                                  (unsigned)a.flags);
+    array->handle = handle;
+    array->desc = *d;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array) {
+    ptxcu_array_desc d;
+    if (array) memset(array, 0, sizeof *array);
+    PTXCU__REQUIRE_READY(cu);
+    if (!array) return ptxcu__fail_null(cu, "ptxcu_array_create", "array");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_array_create", "desc");
+    d = *desc;
+    if (!d.channels) d.channels = 1;
+    PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayCreate);
+    PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_array_create", &d));
+    PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
+}
+
+static ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+    int result = cu->driver.cuCtxSynchronize();
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
+    result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
+                                : cu->optional.cuArrayDestroy(array->handle);
+    return result ? ptxcu__fail_driver(cu, result, "%s()",
+                                       array->desc.levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy")
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array) {
+    ptxcu_array a;
+    PTXCU__REQUIRE_READY(cu);
+    if (!array || !array->handle) return PTXCU_E_NONE;
+    PTXCU__REQUIRE_SYMBOL(cu, cuArrayDestroy);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayDestroy);
+    a = *array;
+    memset(array, 0, sizeof *array);
+    PTXCU__IN_CONTEXT(cu, ptxcu__free_array(cu, &a));
+}
+
+static uint32_t ptxcu__level_size(uint32_t size, uint32_t level) { return size >> level ? size >> level : 1; }
+
+static ptxcu_code ptxcu__check_span(ptxcu *cu, const char *function, const char *axis, uint32_t first,
+                                    uint32_t *count, uint32_t size) {
+    if (first < size && !*count) *count = size - first;
+    if (first < size && *count <= size - first) return PTXCU_E_NONE;
+    return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                       "%s: the region has %u texels from %u on in %s, and the array %u there", function,
+                       (unsigned)*count, (unsigned)first, axis, (unsigned)size);
+}
+
+/* Complete and check a region of an array. `out` may be `region`. */
+static ptxcu_code ptxcu__check_region(ptxcu *cu, const char *function, const ptxcu_array *array,
+                                      const ptxcu_region *region, ptxcu_region *out) {
+    const ptxcu_array_desc *d;
+    uint32_t levels, slices;
+    if (region)
+        *out = *region;
+    else
+        memset(out, 0, sizeof *out);
+    if (!array || !array->handle) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the array is zero", function);
+    d = &array->desc;
+    levels = d->levels ? d->levels : 1;
+    if (out->level >= levels)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: level is %u, and the array has %u", function,
+                           (unsigned)out->level, (unsigned)levels);
+    slices = d->depth ? ptxcu__level_size(d->depth, out->level) : ptxcu__array_slices(d);
+    PTXCU__TRY(
+        ptxcu__check_span(cu, function, "x", out->x, &out->width, ptxcu__level_size(d->width, out->level)));
+    PTXCU__TRY(
+        ptxcu__check_span(cu, function, "y", out->y, &out->height, ptxcu__level_size(d->height, out->level)));
+    return ptxcu__check_span(cu, function, "z", out->z, &out->depth, slices);
+}
+
+/* The CUarray of a level. Called with the context current. */
+static ptxcu_code ptxcu__get_level(ptxcu *cu, const ptxcu_array *array, uint32_t level, void **handle) {
+    int result;
+    *handle = array->handle;
+    if (!array->desc.levels) return PTXCU_E_NONE;
+    PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayGetLevel);
+    result = cu->optional.cuMipmappedArrayGetLevel(handle, array->handle, level);
+    return result ? ptxcu__fail_driver(cu, result, "cuMipmappedArrayGetLevel(%u)", (unsigned)level)
+                  : PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__set_array_side(ptxcu *cu, ptxcu__copy_side *side, const ptxcu_array *array,
+                                        const ptxcu_region *r) {
+    side->type = PTXCU__SIDE_ARRAY;
+    side->x = (size_t)r->x * ptxcu__texel_bytes(&array->desc);
+    side->y = r->y;
+    side->z = r->z;
+    return ptxcu__get_level(cu, array, r->level, &side->array);
+}
+
+/* Bytes of a region's rows in memory, gaps included; pitch 0 becomes that without gaps. */
+static ptxcu_code ptxcu__check_pitch(ptxcu *cu, const char *function, const ptxcu_array *array,
+                                     const ptxcu_region *r, size_t *pitch, size_t *bytes) {
+    size_t row = (size_t)r->width * ptxcu__texel_bytes(&array->desc), rows = (size_t)r->height * r->depth;
+    if (!*pitch) *pitch = row;
+    if (*pitch < row)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: pitch is %llu bytes, and a row of the region has %llu",
+                           function, (unsigned long long)*pitch, (unsigned long long)row);
+    if (*pitch > SIZE_MAX / rows)
+        return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: the region's size overflows", function);
+    *bytes = *pitch * (rows - 1) + row;
+    return PTXCU_E_NONE;
+}
+
+static void ptxcu__set_memory_side(ptxcu__copy_side *side, int type, void *host, uint64_t device,
+                                   size_t pitch, const ptxcu_region *r) {
+    side->type = type;
+    side->host = host;
+    side->device = device;
+    side->pitch = pitch;
+    side->height = r->height;
+}
+
+static ptxcu_code ptxcu__run_copy(ptxcu *cu, const char *function, const ptxcu__copy_3d *c,
+                                  ptxcu_stream stream) {
+    int result = cu->optional.cuMemcpy3DAsync_v2(c, stream);
+    if (!result) return PTXCU_E_NONE;
+    return ptxcu__fail_driver(cu, result, "%s: cuMemcpy3DAsync_v2(%llu bytes x %llu x %llu)", function,
+                              (unsigned long long)c->width, (unsigned long long)c->height,
+                              (unsigned long long)c->depth);
+}
+
+static ptxcu_code ptxcu__copy_array(ptxcu *cu, const char *function, ptxcu__copy_3d *c,
+                                    const ptxcu_array *array, const ptxcu_region *r, int into_array,
+                                    ptxcu_stream stream) {
+    PTXCU__TRY(ptxcu__set_array_side(cu, into_array ? &c->to : &c->from, array, r));
+    c->width = (size_t)r->width * ptxcu__texel_bytes(&array->desc);
+    c->height = r->height;
+    c->depth = r->depth;
+    return ptxcu__run_copy(cu, function, c, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                         const void *from, size_t pitch, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    if (!from) return ptxcu__fail_null(cu, "ptxcu_array_upload", "from");
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_upload", to, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_upload", to, &r, &pitch, &bytes));
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.from, PTXCU__SIDE_HOST, (void *)(uintptr_t)from, 0, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_upload", &c, to, &r, 1, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
+                                           const ptxcu_region *region, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    if (!to) return ptxcu__fail_null(cu, "ptxcu_array_download", "to");
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_download", from, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_download", from, &r, &pitch, &bytes));
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.to, PTXCU__SIDE_HOST, to, 0, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_download", &c, from, &r, 0, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
+                                       ptxcu_buffer from, size_t offset, size_t pitch, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_load", to, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_load", to, &r, &pitch, &bytes));
+    if (ptxcu__check_range(cu, "ptxcu_array_load", from, offset, bytes)) return PTXCU_E_ARGUMENT;
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.from, PTXCU__SIDE_DEVICE, NULL, from.address + offset, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_load", &c, to, &r, 1, stream));
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
+                                        const ptxcu_array *from, const ptxcu_region *region,
+                                        ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    ptxcu_region r;
+    size_t bytes;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_store", from, region, &r));
+    PTXCU__TRY(ptxcu__check_pitch(cu, "ptxcu_array_store", from, &r, &pitch, &bytes));
+    if (ptxcu__check_range(cu, "ptxcu_array_store", to, offset, bytes)) return PTXCU_E_ARGUMENT;
+    memset(&c, 0, sizeof c);
+    ptxcu__set_memory_side(&c.to, PTXCU__SIDE_DEVICE, NULL, to.address + offset, pitch, &r);
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_array(cu, "ptxcu_array_store", &c, from, &r, 0, stream));
+}
+
+static ptxcu_code ptxcu__copy_arrays(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *at,
+                                     const ptxcu_array *from, const ptxcu_region *r, ptxcu_stream stream) {
+    ptxcu__copy_3d c;
+    memset(&c, 0, sizeof c);
+    PTXCU__TRY(ptxcu__set_array_side(cu, &c.to, to, at));
+    return ptxcu__copy_array(cu, "ptxcu_array_copy", &c, from, r, 0, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *to_region,
+                                       const ptxcu_array *from, const ptxcu_region *from_region,
+                                       ptxcu_stream stream) {
+    ptxcu_region r, at;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuMemcpy3DAsync_v2);
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_copy, from", from, from_region, &r));
+    memset(&at, 0, sizeof at);
+    if (to_region) at = *to_region;
+    at.width = r.width;
+    at.height = r.height;
+    at.depth = r.depth;
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_array_copy, to", to, &at, &at));
+    if (ptxcu__texel_bytes(&to->desc) != ptxcu__texel_bytes(&from->desc))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT, "ptxcu_array_copy: texels of %u and %u bytes, must have one size",
+            (unsigned)ptxcu__texel_bytes(&from->desc), (unsigned)ptxcu__texel_bytes(&to->desc));
+    PTXCU__IN_CONTEXT(cu, ptxcu__copy_arrays(cu, to, &at, from, &r, stream));
+}
+
+/* -- textures and surfaces -- */
+
+/* CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUDA_RESOURCE_VIEW_DESC. */
+typedef struct ptxcu__resource {
+    int type;
+    union {
+        void *handle;
+        struct {
+            uint64_t address;
+            uint32_t format, channels;
+            size_t width, height, pitch;
+        } memory;
+        int reserved[32];
+    } u;
+    uint32_t flags;
+} ptxcu__resource;
+enum { PTXCU__ARRAY, PTXCU__MIPMAPPED, PTXCU__LINEAR, PTXCU__PITCHED };
+
+typedef struct ptxcu__sampling {
+    int address[3], filter;
+    uint32_t flags, anisotropy;
+    int mip_filter;
+    float bias, min_level, max_level, border[4];
+    int reserved[12];
+} ptxcu__sampling;
+
+typedef struct ptxcu__view {
+    int format;
+    size_t width, height, depth;
+    uint32_t first_level, last_level, first_layer, last_layer, reserved[16];
+} ptxcu__view;
+
+/* Where an array's texels are: its CUarray or CUmipmappedArray. */
+static void ptxcu__set_array_resource(ptxcu__resource *r, const ptxcu_array *array) {
+    r->type = array->desc.levels ? PTXCU__MIPMAPPED : PTXCU__ARRAY;
+    r->u.handle = array->handle;
+}
+
+static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
+                                             uint32_t channels) {
+    size_t row = (size_t)d->width * channels * ptx_type_bytes((ptx_type)d->type),
+           pitch = d->pitch ? d->pitch : row, rows = d->height ? d->height : 1;
+    if (!d->memory.address)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: array and memory are zero: set one of them");
+    if (d->memory.address % 512)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: memory begins at 0x%llx, must be a multiple of 512",
+                           (unsigned long long)d->memory.address);
+    if (!d->width)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: width of memory is 0 texels");
+    if (d->height && (pitch % 32 || pitch < row))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: pitch is %llu bytes, must be a multiple of 32 and at least the %llu "
+            "bytes of a row",
+            (unsigned long long)pitch, (unsigned long long)row);
+    if (pitch > (SIZE_MAX - row) / rows || pitch * (rows - 1) + row > d->memory.bytes)
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: %u x %u texels with a pitch of %llu do not lie in %llu bytes",
+            (unsigned)d->width, (unsigned)d->height, (unsigned long long)pitch,
+            (unsigned long long)d->memory.bytes);
+    r->type = d->height ? PTXCU__PITCHED : PTXCU__LINEAR;
+    r->u.memory.address = d->memory.address;
+    r->u.memory.format = ptxcu__format_of(d->type);
+    r->u.memory.channels = channels;
+    r->u.memory.width = d->height ? d->width : row; /* of linear memory: bytes */
+    r->u.memory.height = d->height;
+    r->u.memory.pitch = d->height ? pitch : 0;
+    return PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
+                                      uint32_t type) {
+    static const int modes[] = {1, 0, 2, 3};
+    uint32_t i, integers = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
+    uint32_t bytes = ptx_type_bytes((ptx_type)type), linear = d->filter == (uint32_t)PTXCU_FILTER_LINEAR;
+    for (i = 0; i < 3; i++) {
+        if (d->address[i] > (uint32_t)PTXCU_ADDRESS_BORDER)
+            return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                               "ptxcu_texture_create: address[%u] is %u, must be a PTXCU_ADDRESS_ constant",
+                               (unsigned)i, (unsigned)d->address[i]);
+        if (!d->normalized
+            && (d->address[i] == (uint32_t)PTXCU_ADDRESS_WRAP
+                || d->address[i] == (uint32_t)PTXCU_ADDRESS_MIRROR))
+            return ptxcu__fail(
+                cu, PTXCU_E_ARGUMENT,
+                "ptxcu_texture_create: address[%u] is wrap or mirror, and normalized is 0: the device "
+                "would clamp; set normalized and use coordinates from 0 to 1",
+                (unsigned)i);
+        s->address[i] = modes[d->address[i]];
+    }
+    if (d->filter > (uint32_t)PTXCU_FILTER_LINEAR || d->mip_filter > (uint32_t)PTXCU_FILTER_LINEAR)
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: filter is %u and mip_filter %u, must be PTXCU_FILTER_ constants",
+            (unsigned)d->filter, (unsigned)d->mip_filter);
+    if (d->read_normalized && (!integers || bytes > 2))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: read_normalized is set, and type is %s: only u8, u16, s8 and s16 are "
+            "read so",
+            ptx_type_name((ptx_type)type));
+    if (linear && integers && !d->read_normalized)
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: filter is linear, and %s is read as integers: %s",
+            ptx_type_name((ptx_type)type), bytes > 2 ? "use point, or f32 texels" : "set read_normalized");
+    if (d->srgb && (type != (uint32_t)PTX_U8 || !d->read_normalized))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: srgb is set for %s, needs u8 and read_normalized",
+                           ptx_type_name((ptx_type)type));
+    if (d->anisotropy > 16)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: anisotropy is %u, must be at most 16",
+                           (unsigned)d->anisotropy);
+    s->filter = (int)d->filter;
+    s->mip_filter = (int)d->mip_filter;
+    s->flags = (integers && !d->read_normalized ? 1u : 0) | (d->normalized ? 2u : 0) | (d->srgb ? 0x10u : 0)
+               | (d->seamless ? 0x40u : 0);
+    s->anisotropy = d->anisotropy;
+    s->bias = d->level_bias;
+    s->min_level = d->min_level;
+    s->max_level = d->max_level > 0 ? d->max_level : 1000.0f;
+    memcpy(s->border, d->border, sizeof s->border);
+    return PTXCU_E_NONE;
+}
+
+/* A view is given where the description asks for another type, or for some levels or layers. */
+static ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
+                                  uint32_t channels, int *needed) {
+    static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
+    const ptxcu_array_desc *a = &d->array.desc;
+    uint32_t cube = a->flags & (uint32_t)PTXCU_ARRAY_CUBE,
+             layers = cube || a->layers ? ptxcu__array_slices(a) : 1;
+    uint32_t levels = a->levels ? a->levels : 1, level_count = d->level_count, layer_count = d->layer_count,
+             i;
+    *needed = d->type || d->channels || d->first_level || level_count || d->first_layer || layer_count;
+    if (!*needed) return PTXCU_E_NONE;
+    if (ptx_type_bytes((ptx_type)type) * channels != ptxcu__texel_bytes(a))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_texture_create: %u x %s is read from texels of %u bytes, must have their size",
+            (unsigned)channels, ptx_type_name((ptx_type)type), (unsigned)ptxcu__texel_bytes(a));
+    PTXCU__TRY(ptxcu__check_span(cu, "ptxcu_texture_create", "levels", d->first_level, &level_count, levels));
+    PTXCU__TRY(ptxcu__check_span(cu, "ptxcu_texture_create", "layers", d->first_layer, &layer_count, layers));
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i] == type) v->format = (int)(1 + 3 * i + channels / 2);
+    v->width = a->width;
+    v->height = a->height;
+    v->depth = cube || a->layers ? layers : a->depth;
+    v->first_level = d->first_level;
+    v->last_level = d->first_level + level_count - 1;
+    v->first_layer = d->first_layer;
+    v->last_layer = d->first_layer + layer_count - 1;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc,
+                                           ptxcu_texture *texture) {
+    ptxcu__resource r;
+    ptxcu__sampling s;
+    ptxcu__view v;
+    uint32_t type, channels;
+    int view = 0;
+    if (texture) *texture = 0;
+    PTXCU__REQUIRE_READY(cu);
+    if (!texture) return ptxcu__fail_null(cu, "ptxcu_texture_create", "texture");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_texture_create", "desc");
+    memset(&r, 0, sizeof r);
+    memset(&s, 0, sizeof s);
+    memset(&v, 0, sizeof v);
+    type = desc->type ? desc->type : desc->array.desc.type;
+    channels = desc->channels ? desc->channels : desc->array.handle ? desc->array.desc.channels : 1;
+    PTXCU__TRY(ptxcu__check_texel(cu, "ptxcu_texture_create", type, channels));
+    PTXCU__TRY(ptxcu__set_sampling(cu, &s, desc, type));
+    if (desc->array.handle) {
+        if (desc->array.desc.levels && !desc->normalized)
+            return ptxcu__fail(
+                cu, PTXCU_E_ARGUMENT,
+                "ptxcu_texture_create: the array has levels, and normalized is 0: set normalized");
+        ptxcu__set_array_resource(&r, &desc->array);
+        PTXCU__TRY(ptxcu__set_view(cu, &v, desc, type, channels, &view));
+    } else {
+        PTXCU__TRY(ptxcu__set_memory_resource(cu, &r, desc, channels));
+    }
+    PTXCU__CALL_OPTIONAL(
+        cu, cuTexObjectCreate, (texture, &r, &s, view ? &v : NULL),
+        (cu, result_, "cuTexObjectCreate(%u x %s)", (unsigned)channels, ptx_type_name((ptx_type)type)));
+}
+
+PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!texture) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuTexObjectDestroy, (texture), (cu, result_, "cuTexObjectDestroy()"));
+}
+
+static ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                        ptxcu_surface *surface) {
+    ptxcu__resource r;
+    int result;
+    memset(&r, 0, sizeof r);
+    PTXCU__TRY(ptxcu__get_level(cu, array, level, &r.u.handle));
+    result = cu->optional.cuSurfObjectCreate(surface, &r);
+    return result ? ptxcu__fail_driver(cu, result, "cuSurfObjectCreate(level %u)", (unsigned)level)
+                  : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+                                           ptxcu_surface *surface) {
+    ptxcu_region r;
+    if (surface) *surface = 0;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuSurfObjectCreate);
+    if (!surface) return ptxcu__fail_null(cu, "ptxcu_surface_create", "surface");
+    memset(&r, 0, sizeof r);
+    r.level = level;
+    PTXCU__TRY(ptxcu__check_region(cu, "ptxcu_surface_create", array, &r, &r));
+    if (!(array->desc.flags & (uint32_t)PTXCU_ARRAY_SURFACE))
+        return ptxcu__fail(
+            cu, PTXCU_E_ARGUMENT,
+            "ptxcu_surface_create: the array was made without PTXCU_ARRAY_SURFACE: add it to flags");
+    PTXCU__IN_CONTEXT(cu, ptxcu__create_surface(cu, array, level, surface));
+}
+
+PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!surface) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuSurfObjectDestroy, (surface), (cu, result_, "cuSurfObjectDestroy()"));
+}
+
+/* -- memory and semaphores of other interfaces -- */
+
+/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC; that of semaphores has no size. */
+typedef struct ptxcu__external_memory {
+    int type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+    } u;
+    unsigned long long bytes;
+    uint32_t flags, reserved[16];
+} ptxcu__external_memory;
+
+typedef struct ptxcu__external_semaphore {
+    int type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+    } u;
+    uint32_t flags, reserved[16];
+} ptxcu__external_semaphore;
+
+typedef struct ptxcu__external_buffer {
+    unsigned long long offset, bytes;
+    uint32_t flags, reserved[16];
+} ptxcu__external_buffer;
+
+typedef struct ptxcu__external_array {
+    unsigned long long offset;
+    ptxcu__array_desc array;
+    uint32_t levels, reserved[16];
+} ptxcu__external_array;
+
+/* CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and _WAIT_PARAMS. */
+typedef struct ptxcu__semaphore_params {
+    unsigned long long value, sync, key;
+    uint32_t timeout_ms, reserved[11], flags, reserved_end[16];
+} ptxcu__semaphore_params;
+
+static ptxcu_code ptxcu__check_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
+                                        uint32_t most, int is_fd) {
+    /* 8 and 6 are of NvSci, which has handles of another kind. */
+    if (!d->type || d->type > most || d->type == (most == (uint32_t)PTXCU_MEMORY_DMABUF_FD ? 8u : 6u))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %u, must be a PTXCU_%s constant", function,
+                           (unsigned)d->type,
+                           most == (uint32_t)PTXCU_MEMORY_DMABUF_FD ? "MEMORY_" : "SEMAPHORE_");
+    if (is_fd && d->fd < 0)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: fd is %d, must be an open file descriptor", function,
+                           d->fd);
+    if (!is_fd && !d->handle == !d->name)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: set handle or name, one of them", function);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                   ptxcu_external_memory *memory) {
+    ptxcu__external_memory d;
+    int is_fd;
+    if (memory) *memory = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_import", "memory");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_memory_import", "desc");
+    is_fd = desc->type == (uint32_t)PTXCU_MEMORY_FD || desc->type == (uint32_t)PTXCU_MEMORY_DMABUF_FD;
+    PTXCU__TRY(
+        ptxcu__check_external(cu, "ptxcu_external_memory_import", desc, PTXCU_MEMORY_DMABUF_FD, is_fd));
+    if (!desc->bytes) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_external_memory_import: bytes is 0");
+    memset(&d, 0, sizeof d);
+    d.type = (int)desc->type;
+    if (is_fd)
+        d.u.fd = desc->fd;
+    else
+        d.u.win32.handle = desc->handle, d.u.win32.name = desc->name;
+    d.bytes = desc->bytes;
+    d.flags = desc->dedicated ? 1 : 0;
+    PTXCU__CALL_OPTIONAL(cu, cuImportExternalMemory, (memory, &d),
+                         (cu, result_, "cuImportExternalMemory(type %u, %llu bytes)", (unsigned)desc->type,
+                          (unsigned long long)desc->bytes));
+}
+
+static ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset, size_t bytes,
+                                      ptxcu_buffer *buffer) {
+    ptxcu__external_buffer d;
+    uint64_t address = 0;
+    int result;
+    memset(&d, 0, sizeof d);
+    d.offset = offset;
+    d.bytes = bytes;
+    result = cu->optional.cuExternalMemoryGetMappedBuffer(&address, memory, &d);
+    if (result)
+        return ptxcu__fail_driver(cu, result, "cuExternalMemoryGetMappedBuffer(%llu bytes at %llu)",
+                                  (unsigned long long)bytes, (unsigned long long)offset);
+    buffer->address = address;
+    buffer->bytes = bytes;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                   size_t bytes, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuExternalMemoryGetMappedBuffer);
+    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_external_memory_buffer", "buffer");
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_buffer", "memory");
+    PTXCU__IN_CONTEXT(cu, ptxcu__map_external(cu, memory, offset, bytes, buffer));
+}
+
+static ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                            const ptxcu_array_desc *desc, ptxcu_array *array) {
+    ptxcu__external_array d;
+    void *handle = NULL;
+    int result;
+    memset(&d, 0, sizeof d);
+    d.offset = offset;
+    d.array = ptxcu__describe_array(desc);
+    d.levels = desc->levels;
+    result = cu->optional.cuExternalMemoryGetMappedMipmappedArray(&handle, memory, &d);
+    if (result)
+        return ptxcu__fail_driver(cu, result,
+                                  "cuExternalMemoryGetMappedMipmappedArray(%u x %u texels, %u levels)",
+                                  (unsigned)desc->width, (unsigned)desc->height, (unsigned)desc->levels);
+    array->handle = handle;
+    array->desc = *desc;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                  const ptxcu_array_desc *desc, ptxcu_array *array) {
+    ptxcu_array_desc d;
+    if (array) memset(array, 0, sizeof *array);
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuExternalMemoryGetMappedMipmappedArray);
+    if (!array) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "array");
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "memory");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "desc");
+    d = *desc;
+    if (!d.channels) d.channels = 1;
+    if (!d.levels) d.levels = 1;
+    PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_external_memory_array", &d));
+    PTXCU__IN_CONTEXT(cu, ptxcu__map_external_array(cu, memory, offset, &d, array));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!memory) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalMemory, (memory), (cu, result_, "cuDestroyExternalMemory()"));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                      ptxcu_external_semaphore *semaphore) {
+    ptxcu__external_semaphore d;
+    int is_fd;
+    if (semaphore) *semaphore = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_import", "semaphore");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_import", "desc");
+    is_fd = desc->type == (uint32_t)PTXCU_SEMAPHORE_FD || desc->type == (uint32_t)PTXCU_SEMAPHORE_TIMELINE_FD;
+    PTXCU__TRY(ptxcu__check_external(cu, "ptxcu_external_semaphore_import", desc,
+                                     PTXCU_SEMAPHORE_TIMELINE_WIN32, is_fd));
+    memset(&d, 0, sizeof d);
+    d.type = (int)desc->type;
+    if (is_fd)
+        d.u.fd = desc->fd;
+    else
+        d.u.win32.handle = desc->handle, d.u.win32.name = desc->name;
+    PTXCU__CALL_OPTIONAL(cu, cuImportExternalSemaphore, (semaphore, &d),
+                         (cu, result_, "cuImportExternalSemaphore(type %u)", (unsigned)desc->type));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                      uint64_t value, ptxcu_stream stream) {
+    ptxcu__semaphore_params p;
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_signal", "semaphore");
+    memset(&p, 0, sizeof p);
+    p.value = p.key = value;
+    PTXCU__CALL_OPTIONAL(
+        cu, cuSignalExternalSemaphoresAsync, (&semaphore, &p, 1, stream),
+        (cu, result_, "cuSignalExternalSemaphoresAsync(value %llu)", (unsigned long long)value));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                    uint64_t value, ptxcu_stream stream) {
+    ptxcu__semaphore_params p;
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_wait", "semaphore");
+    memset(&p, 0, sizeof p);
+    p.value = p.key = value;
+    p.timeout_ms = 0xffffffffu; /* for a keyed mutex: without end */
+    PTXCU__CALL_OPTIONAL(
+        cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream),
+        (cu, result_, "cuWaitExternalSemaphoresAsync(value %llu)", (unsigned long long)value));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalSemaphore, (semaphore),
+                         (cu, result_, "cuDestroyExternalSemaphore()"));
+}
+
+/* -- OpenGL -- */
+
+static ptxcu_code ptxcu__check_access(ptxcu *cu, const char *function, uint32_t access,
+                                      const ptxcu_graphics *resource) {
+    if (!resource) return ptxcu__fail_null(cu, function, "resource");
+    if (access & ~(uint32_t)(PTXCU_GL_READ | PTXCU_GL_WRITE_DISCARD | PTXCU_GL_SURFACE | PTXCU_GL_GATHER))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: access is 0x%x, must be a sum of PTXCU_GL_ flags",
+                           function, (unsigned)access);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint32_t access,
+                                               ptxcu_graphics *resource) {
+    if (resource) *resource = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_access(cu, "ptxcu_gl_register_buffer", access, resource));
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsGLRegisterBuffer, (resource, buffer, access),
+                         (cu, result_, "cuGraphicsGLRegisterBuffer(%u)", (unsigned)buffer));
+}
+
+PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
+                                              ptxcu_graphics *resource) {
+    if (resource) *resource = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_access(cu, "ptxcu_gl_register_image", access, resource));
+    PTXCU__CALL_OPTIONAL(
+        cu, cuGraphicsGLRegisterImage, (resource, image, target, access),
+        (cu, result_, "cuGraphicsGLRegisterImage(%u, target 0x%x)", (unsigned)image, (unsigned)target));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                         ptxcu_stream stream) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!resources) return ptxcu__fail_null(cu, "ptxcu_graphics_map", "resources");
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsMapResources, (n, resources, stream),
+                         (cu, result_, "cuGraphicsMapResources(%u resources)", (unsigned)n));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                           ptxcu_stream stream) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!resources) return ptxcu__fail_null(cu, "ptxcu_graphics_unmap", "resources");
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnmapResources, (n, resources, stream),
+                         (cu, result_, "cuGraphicsUnmapResources(%u resources)", (unsigned)n));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__REQUIRE_READY(cu);
+    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_graphics_buffer", "buffer");
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsResourceGetMappedPointer_v2,
+                         (&buffer->address, &buffer->bytes, resource),
+                         (cu, result_, "cuGraphicsResourceGetMappedPointer_v2()"));
+}
+
+static ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
+                                            uint32_t level, ptxcu_array *array) {
+    static const uint32_t types[] = {PTX_U8, PTX_U16, PTX_U32, PTX_S8, PTX_S16, PTX_S32, PTX_F16, PTX_F32};
+    ptxcu__array_desc a;
+    void *handle = NULL;
+    uint32_t i;
+    int result = cu->optional.cuGraphicsSubResourceGetMappedArray(&handle, resource, index, level);
+    if (result)
+        return ptxcu__fail_driver(cu, result, "cuGraphicsSubResourceGetMappedArray(index %u, level %u)",
+                                  (unsigned)index, (unsigned)level);
+    memset(&a, 0, sizeof a);
+    result = cu->optional.cuArray3DGetDescriptor_v2(&a, handle);
+    if (result) return ptxcu__fail_driver(cu, result, "cuArray3DGetDescriptor_v2()");
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (ptxcu__format_of(types[i]) == a.format) array->desc.type = types[i];
+    if (!array->desc.type)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_graphics_array: the image has format 0x%x, which has no type here",
+                           (unsigned)a.format);
+    array->handle = handle;
+    array->desc.channels = a.channels;
+    array->desc.width = (uint32_t)a.width;
+    array->desc.height = (uint32_t)a.height;
+    array->desc.layers = a.flags & 1 ? (uint32_t)a.depth / (a.flags & 4 ? 6 : 1) : 0;
+    array->desc.depth = a.flags & 5 ? 0 : (uint32_t)a.depth;
+    array->desc.flags = (a.flags & 4 ? (uint32_t)PTXCU_ARRAY_CUBE : 0)
+                        | (a.flags & 2 ? (uint32_t)PTXCU_ARRAY_SURFACE : 0)
+                        | (a.flags & 8 ? (uint32_t)PTXCU_ARRAY_GATHER : 0);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index, uint32_t level,
+                                           ptxcu_array *array) {
+    if (array) memset(array, 0, sizeof *array);
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuGraphicsSubResourceGetMappedArray);
+    PTXCU__REQUIRE_SYMBOL(cu, cuArray3DGetDescriptor_v2);
+    if (!array) return ptxcu__fail_null(cu, "ptxcu_graphics_array", "array");
+    PTXCU__IN_CONTEXT(cu, ptxcu__get_graphics_array(cu, resource, index, level, array));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_unregister(ptxcu *cu, ptxcu_graphics resource) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!resource) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnregisterResource, (resource),
+                         (cu, result_, "cuGraphicsUnregisterResource()"));
 }
 
 /* -- tensors -- */
@@ -2694,6 +3899,7 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__free_host(cu, image, bytes);
+            if (loaded) ptxcu__log_note(cu, "read machine code from %s", name);
             if (loaded) return 1;
             age[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
@@ -2705,7 +3911,11 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
             == 0
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* `state` owns the image */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        if (loaded) {
+            ptxcu__log_note(cu, "compiled %llu bytes of PTX for the cache folder",
+                            (unsigned long long)key.text_bytes);
+            ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        }
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* retry once */
     return loaded;
@@ -2726,6 +3936,7 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
     if (ptxcu__load_from_folder(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
+    if (result == 0) ptxcu__log_note(cu, "compiled %llu bytes of PTX", (unsigned long long)strlen(ptx));
     if (result == 0) return PTXCU_E_NONE;
     ptxcu__fail_driver(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
     r->error.code = PTXCU_E_JIT;
@@ -4585,6 +5796,48 @@ PTXCU__DEFINE_RUN(kv_scatter)
 
 /* -- flash_prefill -- */
 
+/* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
+   pages. Returns the rows of a sequence. */
+static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
+                                          uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
+                                          ptxk_flash_prefill_args *args) {
+    const ptxcu_kv_cache *cache = desc->cache;
+    int paged, page_rows;
+    uint64_t rows;
+    ptxcu__require_cache(c, cache, 0, 0, batch, PTXCU__ANY, d);
+    if (c->code != PTXCU_E_NONE) return 0;
+    paged = cache->blocks.owner != NULL;
+    rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
+    if (c->code == PTXCU_E_NONE && cache->k.type != desc->q.type)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "flash_prefill: cache->k is of type %s, must be q's, %s",
+                              ptx_type_name((ptx_type)cache->k.type), ptx_type_name((ptx_type)desc->q.type));
+    if (c->code == PTXCU_E_NONE && c->sequences)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_prefill: cache is of ptxcu_kv_cache_wrap_each, whose sequences have no "
+                              "common stride; call it for one sequence at a time");
+    if (c->code == PTXCU_E_NONE && desc->cu_q.owner && !paged)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_prefill: with cumulative lengths the cache must be paged");
+    if (c->code == PTXCU_E_NONE && desc->kv_len > rows)
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
+                        (unsigned)desc->kv_len, (unsigned long long)rows);
+    args->k = cache->k.address;
+    args->v = cache->v.address;
+    if (paged) {
+        kernel->page_size = (uint32_t)cache->k.shape[2];
+        kernel->flags |= page_rows ? (uint32_t)PTXK_PREFILL_PAGE_ROWS : 0;
+        args->block_table = cache->blocks.address;
+        args->max_pages = (uint32_t)cache->blocks.shape[1];
+        args->pool_pages = (uint32_t)cache->k.shape[0];
+    } else {
+        args->k_batch_stride = args->v_batch_stride = ptxcu__get_stride(&cache->k, 0);
+        args->k_head_stride = args->v_head_stride = ptxcu__get_stride(&cache->k, 1);
+        args->k_row_stride = args->v_row_stride = ptxcu__get_stride(&cache->k, 2);
+    }
+    return rows;
+}
+
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                                   ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -4603,7 +5856,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     h = cumulative ? 1 : 2;                             /* index of the heads dimension */
     heads = desc->q.shape[h];
     d = desc->q.shape[h + 1];
-    kv_heads = desc->k.shape[h];
+    kv_heads = desc->cache ? desc->cache->k.shape[1] : desc->k.shape[h];
     rows = desc->q.shape[h - 1];
     keys = desc->k.shape[h - 1];
     batch = cumulative ? 0 : desc->q.shape[0];
@@ -4617,10 +5870,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         batch = desc->cu_q.shape[0] - 1;
         ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "rows, heads, head_dim", 3,
                        PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
-        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        if (desc->cache) {
+            keys = ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+        } else {
+            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
+            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        }
         ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "rows, heads, head_dim", 3, rows, heads, d, 0);
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
@@ -4628,10 +5885,15 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     } else {
         ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "batch, q_len, heads, head_dim", 4,
                        PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
-        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
-        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        if (desc->cache) {
+            (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+            keys = desc->kv_len;
+        } else {
+            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
+            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        }
         ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
@@ -4643,8 +5905,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.head_dim = (uint32_t)d;
         kernel.type = desc->q.type;
         kernel.out_type = desc->out.type;
-        kernel.flags = (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
-                       | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+        kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
+                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
@@ -4653,11 +5915,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
-        shape.kv_total = cumulative ? (uint32_t)keys : 0;
+        shape.kv_total =
+            !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
         ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
-        args.k = desc->k.address;
-        args.v = desc->v.address;
         args.out = desc->out.address;
         args.lse = desc->lse.address;
         args.cu_q = desc->cu_q.address;
@@ -4665,12 +5926,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.q_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->q, 0);
         args.q_row_stride = ptxcu__get_stride(&desc->q, h - 1);
         args.q_head_stride = ptxcu__get_stride(&desc->q, h);
-        args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
-        args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
-        args.k_head_stride = ptxcu__get_stride(&desc->k, h);
-        args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
-        args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
-        args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        if (!desc->cache) {
+            args.k = desc->k.address;
+            args.v = desc->v.address;
+            args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
+            args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
+            args.k_head_stride = ptxcu__get_stride(&desc->k, h);
+            args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
+            args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
+            args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        }
         args.out_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->out, 0);
         args.out_row_stride = ptxcu__get_stride(&desc->out, h - 1);
         args.out_head_stride = ptxcu__get_stride(&desc->out, h);
@@ -4920,6 +6185,152 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
 }
 
 PTXCU__DEFINE_RUN(gemm)
+
+/* -- matmul -- */
+
+/* The tensor with its contiguous dimension last; *transposed: the last two were exchanged. */
+static ptxcu_tensor ptxcu__get_rows(const ptxcu_tensor *t, uint32_t *transposed) {
+    ptxcu_tensor rows = *t;
+    uint32_t last = t->rank - 1;
+    *transposed = 0;
+    if (t->rank < 2 || t->rank > 3 || t->stride[last] == 1 || t->shape[last] < 2) return rows;
+    if (t->stride[last - 1] != 1 && t->shape[last - 1] > 1) return rows; /* refused later */
+    *transposed = 1;
+    rows.shape[last] = t->shape[last - 1], rows.shape[last - 1] = t->shape[last];
+    rows.stride[last] = 1, rows.stride[last - 1] = t->stride[last];
+    return rows;
+}
+
+/* Require a matrix, of each product if its rank is 3. rows, columns: after the exchange of dimensions. */
+static void ptxcu__require_matrix(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                  uint32_t flags, uint64_t types, const char *dims, const char *batch_dims,
+                                  uint64_t batch, uint64_t rows, uint64_t columns) {
+    uint32_t align = ptx_type_bytes((ptx_type)t->type);
+    flags |= PTXCU__ROWS;
+    if (!align) align = 1;
+    if (t->rank == 3)
+        ptxcu__require(c, name, t, flags, types, align, batch_dims, 3, batch, rows, columns, 0);
+    else
+        ptxcu__require(c, name, t, flags, types, align, dims, 2, rows, columns, 0, 0);
+    if (c->code == PTXCU_E_NONE && t->owner && ptxcu__get_stride(t, t->rank - 2) > UINT32_MAX)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_OVERFLOW,
+                              "matmul: rows of %s are %llu elements apart, must be less "
+                              "than 2^32",
+                              name, (unsigned long long)ptxcu__get_stride(t, t->rank - 2));
+}
+
+/* Require the factors of one side; return the elements from product to product. */
+static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                       uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+    uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
+    uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
+    if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s %s, and its kind is %u", name,
+                              t->owner ? "is set" : "is zero", (unsigned)kind);
+    if (!t->owner || c->code != PTXCU_E_NONE) return 0;
+    each = t->rank == 2 + two;
+    if (kind == PTXK_FACTORS_TENSOR) rows = 1;
+    if (each)
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
+                       rows, blocks, 0);
+    else
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
+                       0);
+    return each ? rows * (two ? blocks : 1) : 0;
+}
+
+static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name, uint32_t type) {
+    if (!type) return PTXCU__FLOAT_TYPES | PTXCU__TYPE(PTX_S8);
+    if (type != PTX_E4M3 && type != PTX_E5M2 && c->code == PTXCU_E_NONE)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s is %s, must be PTX_E4M3, PTX_E5M2 or 0",
+                              name, ptxk__value_name_of(type).s);
+    return PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8);
+}
+
+PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_matmul_desc kernel;
+    ptxk_matmul_shape shape;
+    ptxk_matmul_args args;
+    ptxcu_tensor a, b;
+    uint64_t batch, m, n, k, types;
+    uint32_t trans[2], two;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "matmul", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    a = ptxcu__get_rows(&desc->a, &trans[0]);
+    b = ptxcu__get_rows(&desc->b, &trans[1]);
+    two = desc->d.rank == 2;
+    batch = two ? 1 : desc->d.shape[0];
+    m = desc->d.shape[two ? 0 : 1];
+    n = desc->d.shape[two ? 1 : 2];
+    k = desc->a.shape[desc->a.rank == 3 ? 2 : 1];
+    ptxcu__require_matrix(&c, "d", &desc->d, PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, "m, n",
+                          "batch, m, n", PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+    types = ptxcu__matmul_types(&c, "a_type", desc->a_type);
+    ptxcu__require_matrix(&c, "a", &a, 0, types, trans[0] ? "k, m" : "m, k",
+                          trans[0] ? "batch, k, m" : "batch, m, k", batch, trans[0] ? PTXCU__ANY : m,
+                          trans[0] ? m : PTXCU__ANY);
+    types = ptxcu__matmul_types(&c, "b_type", desc->b_type);
+    ptxcu__require_matrix(&c, "b", &b, 0, types, trans[1] ? "n, k" : "k, n",
+                          trans[1] ? "batch, n, k" : "batch, k, n", batch, trans[1] ? n : k,
+                          trans[1] ? k : n);
+    if (desc->c.owner)
+        ptxcu__require_matrix(&c, "c", &desc->c, PTXCU__SAME, PTXCU__TYPE(desc->d.type), "m, n",
+                              "batch, m, n", batch, m, n);
+    if (c.code == PTXCU_E_NONE && !desc->c.owner && (desc->beta < 0 || desc->beta > 0))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "n", 1,
+                   n, 0, 0, 0);
+    args.a_factors_stride =
+        ptxcu__require_factors(&c, "a_factors", &desc->a_factors, desc->a_kind, batch, m, k);
+    args.b_factors_stride =
+        ptxcu__require_factors(&c, "b_factors", &desc->b_factors, desc->b_kind, batch, n, k);
+    ptxcu__require_workspace(&c, &desc->workspace);
+    if (c.code == PTXCU_E_NONE) {
+        kernel.a_type = desc->a_type ? desc->a_type : desc->a.type;
+        kernel.b_type = desc->b_type ? desc->b_type : desc->b.type;
+        kernel.out_type = desc->d.type;
+        kernel.flags = (trans[0] ? (uint32_t)PTXK_MATMUL_TRANS_A : 0)
+                       | (trans[1] ? (uint32_t)PTXK_MATMUL_TRANS_B : 0)
+                       | (desc->bias.owner ? (uint32_t)PTXK_MATMUL_BIAS : 0);
+        kernel.precision = desc->precision;
+        kernel.activation = desc->activation;
+        kernel.a_factors = desc->a_kind;
+        kernel.b_factors = desc->b_kind;
+        args.m = shape.m = (uint32_t)m;
+        args.n = shape.n = (uint32_t)n;
+        args.k = shape.k = (uint32_t)k;
+        args.batch = shape.batch = (uint32_t)batch;
+        args.sm_count = shape.sm_count = cu->info.sm_count;
+        shape.target = cu->info.target;
+        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
+        args.a = desc->a.address;
+        args.b = desc->b.address;
+        args.c = desc->c.address;
+        args.d = desc->d.address;
+        args.bias = desc->bias.address;
+        args.a_factors = desc->a_factors.address;
+        args.b_factors = desc->b_factors.address;
+        args.workspace = desc->workspace.address;
+        args.lda = (uint32_t)ptxcu__get_stride(&a, a.rank - 2);
+        args.ldb = (uint32_t)ptxcu__get_stride(&b, b.rank - 2);
+        args.ldc = desc->c.owner ? (uint32_t)ptxcu__get_stride(&desc->c, desc->c.rank - 2) : 0;
+        args.ldd = (uint32_t)ptxcu__get_stride(&desc->d, desc->d.rank - 2);
+        args.a_stride = a.rank == 3 ? ptxcu__get_stride(&a, 0) : 0;
+        args.b_stride = b.rank == 3 ? ptxcu__get_stride(&b, 0) : 0;
+        args.c_stride = desc->c.rank == 3 ? ptxcu__get_stride(&desc->c, 0) : 0;
+        args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
+        args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
+        args.beta = desc->beta;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+}
+
+PTXCU__DEFINE_RUN(matmul)
 
 /* -- norm -- */
 

@@ -2,14 +2,15 @@
    cc -O2 examples/generate.c -o generate -ldl -lm
 
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
-              [--top-p 0.95] [--graph | --persistent] [--context 2048] [--help]
+              [--top-p 0.95] [--graph | --persistent] [--context 2048] [--batch 512] [--page-size 64] [--help]
 
    Models of the architectures llama (Mistral's too, with their windows), qwen2 and qwen3, their matrices in
    F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
-   takes the likeliest token; --graph makes each token one launch of a graph, --persistent all of them one
-   launch of one kernel. The text goes to standard output as it comes; tokens per second, the bytes
-   of weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs
-   on the GPU; without one, on the CPU driver:
+   takes the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind
+   the first one launch of one kernel. The prompt is fed --batch tokens at a time: each time the weights are
+   read once. --page-size keeps keys and values in pages. The text goes to standard output as it comes; tokens
+   per second, the bytes of weights that a token reads, and what fraction of the device's bandwidth that is,
+   to standard error. Runs on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -44,6 +45,10 @@ static int parse(options *o, int argc, char **argv) {
         {"top-p", OPTION_F32, &o->llama.top_p, 0, 1, NULL,
          "draws from the likeliest of this probability in all; 0: from all"},
         {"context", OPTION_U32, &o->llama.max_seq, 0, 1e9, NULL, "positions at most; 0: as the model has"},
+        {"batch", OPTION_U32, &o->llama.prompt_tokens, 1, LLAMA_PROMPT_MOST, NULL,
+         "tokens of the prompt that are fed at a time"},
+        {"page-size", OPTION_U32, &o->llama.page_size, 0, 65536, NULL,
+         "positions of a page of keys and values, a power of two from 16; 0: no pages"},
         {"graph", OPTION_FLAG, &o->graph, 0, 0, NULL, "each token is one launch of a graph"},
         {"persistent", OPTION_FLAG, &o->persistent, 0, 0, NULL, "all tokens are one launch of one kernel"},
     };
@@ -57,8 +62,13 @@ static int parse(options *o, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->tokens = 128;
     o->llama.batch = 1;
+    o->llama.prompt_tokens = 512;
     if (!parse_command_line(&line, argc, argv)) return 0;
     o->model = names[0], o->prompt = names[1];
+    if (o->llama.page_size && (o->llama.page_size < 16 || o->llama.page_size & (o->llama.page_size - 1)))
+        return refuse_option(&line, "page-size", "must be 0 or a power of two from 16 to 65536");
+    if (o->llama.page_size && o->persistent)
+        return refuse_option(&line, "--page-size --persistent", "the persistent kernel takes no pages");
     return !(o->graph && o->persistent) || refuse_option(&line, "--graph --persistent", "one of the two");
 }
 
@@ -85,6 +95,12 @@ static double seconds(void) {
 /* How much of the model has been loaded. */
 static void loading(uint64_t done, uint64_t of) {
     static progress p = {"loading", 0, 0};
+    show_progress(&p, done, of);
+}
+
+/* How much of the prompt has been fed. */
+static void reading(uint64_t done, uint64_t of) {
+    static progress p = {"reading the prompt", 0, 0};
     show_progress(&p, done, of);
 }
 
@@ -142,21 +158,18 @@ static void note(run *r, double start) {
         r->seconds = seconds() - start - r->prompt_seconds;
 }
 
-/* The prompt but its last token without a choice; then one token after the other. The launches of a token are
-   queued before the one before it is waited for and shown, so the device does not wait for the host. */
-static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
+/* One token after the other, behind the first. The launches of a token are queued before the one before it is
+   waited for and shown, so the device does not wait for the host. */
+static int generate(run *r, uint32_t tokens, double start, gguf_error *why) {
     uint32_t i;
-    double start = seconds();
-    for (i = 0; i + 1 < prompt; i++)
-        if (llama_step(&r->model, 0, r->stream, why)) return 1;
-    for (i = 0; i <= tokens; i++) {
+    for (i = 1; i <= tokens; i++) {
         if (i < tokens
             && (llama_step(&r->model, 1, r->stream, why)
-                || llama_cuda(&r->model, ptxcu_download(r->cu, &r->host[i], r->model.tokens, 0, 4, r->stream),
-                              why)
+                || llama_cuda(&r->model,
+                              ptxcu_download(r->cu, &r->host[i], r->model.step.tokens, 0, 4, r->stream), why)
                 || llama_cuda(&r->model, ptxcu_event_record(r->cu, r->event[i & 1], r->stream), why)))
             return 1;
-        if (i == 0) continue;
+        if (i == 1) continue; /* the first is shown already */
         if (llama_cuda(&r->model, ptxcu_event_sync(r->cu, r->event[(i - 1) & 1]), why)) return 1;
         note(r, start);
         if (ends(r, r->host[i - 1])) break;
@@ -166,21 +179,23 @@ static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
 }
 
-/* All tokens in one launch, shown as they come: the device writes them, how many there are, and that it has
-   ended, into host memory. A launch that fails says nothing there: where nothing comes for long, the driver
-   is asked (cuStreamQuery). */
-static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
+/* All tokens behind the first in one launch, shown as they come: the device writes them, how many there are,
+   and that it has ended, into host memory. A launch that fails says nothing there: where nothing comes for
+   long, the driver is asked (cuStreamQuery). */
+static int generate_persistent(run *r, uint32_t tokens, double start, gguf_error *why) {
     enum { NOT_READY = 600, PATIENCE = 30 };
     int (*query)(void *) = NULL, over = 0, bad;
     void *symbol = ptxcu_symbol(r->cu, "cuStreamQuery");
-    double start = seconds(), last = start;
+    double last = seconds();
     llama_persistent p;
-    uint32_t end[2];
+    uint32_t end[2], first = r->made;
     end[0] = r->words.eos;
     end[1] = r->words.eot;
     memcpy(&query, &symbol, sizeof symbol);
-    if (llama_persistent_open(&r->model, &p, tokens, end, 2, why)) return 1;
-    bad = llama_persistent_launch(&r->model, &p, r->stream, why);
+    if (tokens == first) return 0;
+    if (llama_persistent_open(&r->model, &p, tokens - first, end, 2, why)) return 1;
+    bad = llama_persistent_take_up(&r->model, &p, tokens - first, r->stream, why)
+          || llama_persistent_launch(&r->model, &p, r->stream, why);
     while (!bad && !over) {
         struct timespec pause = {0, 100000};
         uint32_t written;
@@ -190,8 +205,8 @@ static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
             last = seconds();
         }
         written = *(volatile uint32_t *)&p.state->written[0];
-        while (r->made < written && r->made < tokens) {
-            uint32_t token = *(volatile uint32_t *)&p.tokens[r->made];
+        while (r->made - first < written && r->made < tokens) {
+            uint32_t token = *(volatile uint32_t *)&p.tokens[r->made - first];
             last = seconds();
             note(r, start);
             if (ends(r, token)) {
@@ -206,6 +221,21 @@ static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
     bad = bad || llama_persistent_end(&r->model, &p, r->stream, why);
     llama_persistent_close(&r->model, &p);
     return bad;
+}
+
+/* The prompt, the first token behind it, then the others. */
+static int generate_all(run *r, const options *o, gguf_error *why) {
+    double start = seconds();
+    if (llama_prompt(&r->model, reading, r->stream, why)
+        || llama_cuda(&r->model, ptxcu_download(r->cu, r->host, r->model.step.tokens, 0, 4, r->stream), why)
+        || llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why))
+        return 1;
+    note(r, start);
+    show(o->prompt, strlen(o->prompt), &r->held); /* behind the line that progress has written over */
+    if (ends(r, r->host[0])) return 0;
+    show_token(r, r->host[0]);
+    if (lost()) return 0;
+    return o->persistent ? generate_persistent(r, o->tokens, start, why) : generate(r, o->tokens, start, why);
 }
 
 static void report(const run *r, uint32_t prompt) {
@@ -247,8 +277,7 @@ static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *t
           || (o->graph && llama_record(&r->model, r->stream, why));
     if (!bad) {
         r->host = (uint32_t *)host;
-        show(o->prompt, strlen(o->prompt), &r->held);
-        bad = o->persistent ? generate_persistent(r, o->tokens, why) : generate(r, prompt, o->tokens, why);
+        bad = generate_all(r, o, why);
         show("\n", 1, &r->held); /* in front of what goes to standard error */
     }
     if (bad)

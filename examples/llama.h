@@ -7,20 +7,26 @@
        llama_options o = {1, 512};                      // batch, positions; the rest 0: the likeliest token
        llama_open(&m, cu, &g, file, &o, NULL, &why);
        llama_begin(&m, prompts, lengths, stream, &why); // tokens of each sequence
+       llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; finds the next
        llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
-       ... ptxcu_download(cu, next, m.tokens, ...)      // what the next step takes: of the prompt, or chosen
+       ... ptxcu_download(cu, next, m.step.tokens, ...) // what the next step takes: of the prompt, or chosen
+       llama_verify(&m, drafts, n, ...);                // 2 to 8 tokens of each in one step, see below
        llama_persistent_open, _launch, _end, _close     // or: one launch for all tokens, see below
        llama_close(&m);
 
    Tokens, positions and lengths advance in device memory: nothing on the host changes from step to step.
+   Without llama_prompt, steps feed the prompts too, a token of each sequence at a time.
 
        step     embed -> x
        a layer  q, k, v = W norm(x) + bias; q, k by the norms of their heads, where there are such, and
                 turned by their position; k, v into the caches; attention;
                 x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
        choose   logits = W norm(x); the next token of each
-       advance  the next token (the prompt's, while it lasts), the next position */
+       advance  the next token (the prompt's, while it lasts), the next position
+
+   A pass over a part of the prompts is embed and the layers with many rows of x, attention by flash_prefill;
+   choose and advance follow once, behind the last pass. */
 #ifndef EXAMPLES_LLAMA_H
 #define EXAMPLES_LLAMA_H
 
@@ -140,11 +146,36 @@ typedef struct llama_launch {
         ptxk_rope_args rope;
         ptxk_kv_scatter_args scatter;
         ptxk_flash_decode_args attention;
+        ptxk_flash_prefill_args prefill;
         ptxk_activation_args activation;
         ptxk_sample_args sample;
         uint64_t advance[LLAMA_ADVANCE_WORDS];
     } args;
 } llama_launch;
+
+/* Launches, in order, and the values that they pass to each other: a row for each token that they feed. */
+typedef struct llama_list {
+    llama_launch *launch;
+    uint32_t count, room;
+    uint32_t rows, rows_room;                 /* rows of this list; for how many there is memory */
+    ptxcu_buffer memory, workspace;           /* allocated; the others are parts of memory */
+    uint64_t memory_used;                     /* bytes */
+    uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
+    ptxcu_buffer x, q, k, v, attention, gate, up; /* f32 [rows, ...] */
+    ptxcu_buffer q_rounded, q_address;            /* q in the caches' type; u64: where that lies */
+    ptxcu_buffer tokens, positions, sequences;    /* u32 [rows] */
+    ptxcu_buffer lengths;                         /* u32 [batch]: of the sequences, with these rows */
+    ptxcu_buffer logits, chosen;                  /* f32 [rows, vocab]; u32 [rows] */
+} llama_list;
+
+/* Rows of a pass that belong to one sequence: `count` rows from `row` on, positions from `position` on. */
+typedef struct llama_span {
+    uint32_t sequence, row, position, count;
+} llama_span;
+
+#define LLAMA_SEQUENCES 8      /* most sequences */
+#define LLAMA_DRAFTS 8         /* most tokens of a sequence in llama_verify */
+#define LLAMA_PROMPT_MOST 4096 /* most tokens of prompts in a pass */
 
 typedef struct llama_options {
     uint32_t batch;    /* sequences: 1 ... 8 */
@@ -153,7 +184,9 @@ typedef struct llama_options {
     float temperature; /* 0: the likeliest token */
     float top_p;       /* 0: all */
     uint64_t seed;
-    uint32_t kv_type; /* of the caches: PTX_F16, PTX_BF16, PTX_F32; 0: PTX_F16 */
+    uint32_t kv_type;       /* of the caches: PTX_F16, PTX_BF16, PTX_F32; 0: PTX_F16 */
+    uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
+    uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
 } llama_options;
 
 typedef struct llama {
@@ -162,23 +195,24 @@ typedef struct llama {
     llama_options options;
     llama_tensor *tensor;  /* the model's, then each layer's */
     uint64_t weight_bytes; /* what a token reads of them: all matrices, one row of an embedding of its own */
-    llama_launch *launch;
-    uint32_t launches, launches_room, first_of_output;
-    ptx_plan plan;        /* of the launch that is being added, ... */
-    ptxk_message message; /* ... or why there is none */
+    llama_list step;       /* a token of each sequence; its tokens, positions and lengths are the state */
+    llama_list pass;       /* a part of the prompts */
+    llama_list draft;      /* some tokens of each sequence */
+    uint32_t first_of_output; /* of the step's launches */
+    ptx_plan plan;            /* of the launch that is being added, ... */
+    ptxk_message message;     /* ... or why there is none */
     ptxcu_program *advance;
-    ptxcu_buffer weights, caches, memory, workspace; /* allocated; the others are parts of memory */
-    ptxcu_buffer counters; /* a workspace that is zero before each launch, and behind it: attention's */
+    ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
     uint64_t memory_used;
-    ptxcu_buffer x, q, k, v, attention, gate, up, logits; /* f32 [batch, ...] */
-    ptxcu_buffer tokens, chosen, positions, lengths;      /* u32 [batch] */
-    ptxcu_buffer prompts, prompt_lengths, ones;           /* u32 [batch, max_seq], [batch], [batch] */
-    ptxcu_buffer cache_table, frequencies;                /* u64 [layers, 2, batch]; f64 [rope_dims / 2] */
-    uint64_t workspace_bytes, counters_bytes;
-    ptxcu_graph graph[2]; /* without and with the choice of the next token */
+    ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
+    ptxcu_buffer cache_table, frequencies;      /* u64 [layers, 2, batch]; f64 [rope_dims / 2] */
+    ptxcu_buffer block_table;                   /* u32 [batch, pages], where the caches are paged */
+    uint32_t length[LLAMA_SEQUENCES];           /* of the prompts */
+    ptxcu_event event[2];                       /* of progress */
+    ptxcu_graph graph[2];                       /* of a step without and with the choice of the next token */
 } llama;
 
-/* Called while the weights go to the device. */
+/* Called while the weights go to the device, and while prompts are fed. */
 typedef void llama_progress(uint64_t done, uint64_t of);
 
 /* -- what the file says -- */
@@ -520,42 +554,18 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     return bad;
 }
 
-/* A part of m->memory; while that is not allocated, this counts. */
-static inline ptxcu_buffer llama_part(llama *m, uint64_t count, uint64_t bytes) {
-    ptxcu_buffer b;
-    b.address = m->memory.address + m->memory_used;
-    b.bytes = (size_t)(count * bytes);
-    m->memory_used += (count * bytes + 255) & ~255ull;
-    return b;
+/* Pages of a sequence; 0: the caches are not paged. */
+static inline uint32_t llama_pages(const llama *m) {
+    uint32_t size = m->options.page_size;
+    return size ? m->options.max_seq / size + (m->options.max_seq % size != 0) : 0;
 }
 
-static inline void llama_share_out(llama *m) {
-    const llama_config *c = &m->config;
-    uint64_t batch = m->options.batch;
-    m->memory_used = 0;
-    m->x = llama_part(m, batch * c->hidden, 4);
-    m->q = llama_part(m, batch * c->heads * c->head_dim, 4);
-    m->k = llama_part(m, batch * c->kv_heads * c->head_dim, 4);
-    m->v = llama_part(m, batch * c->kv_heads * c->head_dim, 4);
-    m->attention = llama_part(m, batch * c->heads * c->head_dim, 4);
-    m->gate = llama_part(m, batch * c->ffn, 4);
-    m->up = llama_part(m, batch * c->ffn, 4);
-    m->logits = llama_part(m, batch * c->vocab, 4);
-    m->tokens = llama_part(m, batch, 4);
-    m->chosen = llama_part(m, batch, 4);
-    m->positions = llama_part(m, batch, 4);
-    m->lengths = llama_part(m, batch, 4);
-    m->prompts = llama_part(m, batch * m->options.max_seq, 4);
-    m->prompt_lengths = llama_part(m, batch, 4);
-    m->ones = llama_part(m, batch, 4);
-    m->cache_table = llama_part(m, 2 * batch * c->layers, 8);
-    m->frequencies = llama_part(m, c->rope_dims / 2, 8);
-}
-
-/* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side. */
+/* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side, or are one
+   pool of pages. */
 static inline uint64_t llama_cache_bytes(const llama *m) {
-    return (uint64_t)m->config.kv_heads * m->options.max_seq * m->config.head_dim
-           * (m->options.kv_type == PTX_F32 ? 4 : 2);
+    uint64_t rows =
+        m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
+    return m->config.kv_heads * rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
 static inline uint64_t llama_layer_cache_bytes(const llama *m) {
@@ -567,14 +577,60 @@ static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t whic
            + sequence * llama_cache_bytes(m);
 }
 
+/* A part of memory; while that is not allocated, this counts. */
+static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint64_t count, uint64_t bytes) {
+    ptxcu_buffer b;
+    b.address = memory.address + *used;
+    b.bytes = (size_t)(count * bytes);
+    *used += (count * bytes + 255) & ~255ull;
+    return b;
+}
+
+/* The parts of a list's memory, for rows_room rows. Rows of a pass have no logits and no choice. */
+static inline void llama_share_out_list(const llama *m, llama_list *l) {
+    const llama_config *c = &m->config;
+    uint64_t rows = l->rows_room, *used = &l->memory_used;
+    int choose = l != &m->pass;
+    *used = 0;
+#define LLAMA_PART(name, count, bytes) l->name = llama_part(l->memory, used, count, bytes)
+    LLAMA_PART(x, rows * c->hidden, 4);
+    LLAMA_PART(q, rows * c->heads * c->head_dim, 4);
+    LLAMA_PART(k, rows * c->kv_heads * c->head_dim, 4);
+    LLAMA_PART(v, rows * c->kv_heads * c->head_dim, 4);
+    LLAMA_PART(attention, rows * c->heads * c->head_dim, 4);
+    LLAMA_PART(gate, rows * c->ffn, 4);
+    LLAMA_PART(up, rows * c->ffn, 4);
+    LLAMA_PART(tokens, rows, 4);
+    LLAMA_PART(positions, rows, 4);
+    LLAMA_PART(sequences, rows, 4);
+    LLAMA_PART(lengths, m->options.batch, 4);
+    LLAMA_PART(chosen, choose ? rows : 0, 4);
+    LLAMA_PART(logits, choose ? rows * c->vocab : 0, 4);
+    LLAMA_PART(q_rounded, choose ? 0 : rows * c->heads * c->head_dim, 2);
+    LLAMA_PART(q_address, choose ? 0 : 1, 8);
+}
+
+static inline void llama_share_out(llama *m) {
+    const llama_config *c = &m->config;
+    uint64_t batch = m->options.batch, *used = &m->memory_used;
+    *used = 0;
+    m->prompts = llama_part(m->memory, used, batch * m->options.max_seq, 4);
+    m->prompt_lengths = llama_part(m->memory, used, batch, 4);
+    m->ones = llama_part(m->memory, used, batch, 4);
+    m->cache_table = llama_part(m->memory, used, 2 * batch * c->layers, 8);
+    m->frequencies = llama_part(m->memory, used, c->rope_dims / 2, 8);
+    m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
+}
+
 static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     const llama_config *c = &m->config;
     uint64_t entries = 2ull * m->options.batch * c->layers, i;
     uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
+    uint32_t pages = llama_pages(m) * m->options.batch, *block = (uint32_t *)malloc((pages + 1ull) * 4);
     double *frequency = (double *)malloc((size_t)(c->rope_dims / 2 + 1) * 8);
     float *factor = NULL;
     const gguf_tensor *factors = m->tensor[LLAMA_ROPE_FACTORS].from;
-    int bad = !table || !frequency ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
+    int bad = !table || !frequency || !block ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     if (!bad && factors) {
         factor = (float *)malloc((size_t)factors->bytes);
         if (!factor || fseeko(file, (off_t)factors->offset, SEEK_SET)
@@ -588,13 +644,17 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     for (i = 0; !bad && i < entries; i++)
         table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
                                (uint32_t)(i % m->options.batch));
+    for (i = 0; !bad && i < pages; i++) /* sequences take turns, as if their pages came when needed */
+        block[i] = (uint32_t)(i % llama_pages(m) * m->options.batch + i / llama_pages(m));
     for (i = 0; !bad && i < c->rope_dims / 2; i++)
         frequency[i] = llama_frequency(c, (uint32_t)i, factor ? (double)factor[i] : 1);
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
           || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
+          || (pages && llama_cuda(m, ptxcu_upload(m->cu, m->block_table, 0, block, pages * 4ull, NULL), why))
           || llama_cuda(m, ptxcu_sync(m->cu), why);
     free(table);
+    free(block);
     free(frequency);
     free(factor);
     return bad;
@@ -656,42 +716,50 @@ static inline int llama_planned(const llama *m, ptx_code code, gguf_error *why) 
     return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", m->message.text);
 }
 
+/* The workspace of the launch m->plan. All launches of a list share one: their counters, which each launch
+   leaves 0, end where what lies behind them begins. */
+static inline uint64_t llama_workspace(const llama *m, const llama_list *l) {
+    return l->workspace.address + l->counters_bytes - ((m->plan.zero_bytes + 255) & ~255ull);
+}
+
 /* A new one, of m->plan. Returns its arguments, all zero, or NULL. */
-static inline void *llama_add(llama *m, ptxcu_program *program, gguf_error *why) {
-    llama_launch *l;
-    uint64_t *most = m->plan.zero_bytes ? &m->counters_bytes : &m->workspace_bytes;
-    if (m->plan.workspace_bytes > *most) *most = m->plan.workspace_bytes;
-    if (m->launches == m->launches_room) {
-        uint32_t room = m->launches_room ? 2 * m->launches_room : 64;
-        void *more = realloc(m->launch, room * sizeof *m->launch);
+static inline void *llama_add(llama *m, llama_list *l, ptxcu_program *program, gguf_error *why) {
+    llama_launch *one;
+    uint64_t counters = (m->plan.zero_bytes + 255) & ~255ull, others = m->plan.workspace_bytes;
+    others -= m->plan.zero_bytes;
+    if (counters > l->counters_bytes) l->counters_bytes = counters;
+    if (others > l->workspace_bytes) l->workspace_bytes = others;
+    if (l->count == l->room) {
+        uint32_t room = l->room ? 2 * l->room : 64;
+        void *more = realloc(l->launch, room * sizeof *l->launch);
         if (!more) {
             gguf_fail(why, GGUF_NOWHERE, "no memory");
             return NULL;
         }
-        m->launch = (llama_launch *)more;
-        m->launches_room = room;
+        l->launch = (llama_launch *)more;
+        l->room = room;
     }
-    l = &m->launch[m->launches++];
-    memset(l, 0, sizeof *l);
-    l->plan = m->plan;
-    l->program = program;
-    return &l->args;
+    one = &l->launch[l->count++];
+    memset(one, 0, sizeof *one);
+    one->plan = m->plan;
+    one->program = program;
+    return &one->args;
 }
 
 /* One of an operation by its name, whose planning has left a code, m->plan and m->message. */
-static inline void *llama_add_operation(llama *m, const char *name, const void *desc, ptx_code code,
-                                        gguf_error *why) {
+static inline void *llama_add_operation(llama *m, llama_list *l, const char *name, const void *desc,
+                                        ptx_code code, gguf_error *why) {
     ptxcu_program *program;
     if (llama_planned(m, code, why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find(name), desc, &program), why))
         return NULL;
-    return llama_add(m, program, why);
+    return llama_add(m, l, program, why);
 }
 
 /* The launch that a description and a shape ask for: its arguments, to be filled in, or NULL. */
 #define LLAMA_ADD(name, desc, shape)                                                                         \
     (ptxk_##name##_args *)llama_add_operation(                                                               \
-        m, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
+        m, l, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
 
 /* y = W x + bias */
 typedef struct llama_product {
@@ -715,10 +783,10 @@ static inline int llama_together(const llama_product *p, uint32_t count) {
     return 1;
 }
 
-/* One to three products with one x, or, where gamma is not 0, norm(x); plus residual where that is not 0.
-   With PTXK_GEMV_SWIGLU in flags: y = silu(first x) (second x). */
-static inline int llama_add_products(llama *m, const llama_product *p, uint32_t count, uint32_t flags,
-                                     uint64_t x, uint64_t gamma, uint64_t residual, gguf_error *why) {
+/* One to three products with up to 8 rows of one x, from `row` on. See llama_add_products. */
+static inline int llama_add_columns(llama *m, llama_list *l, const llama_product *p, uint32_t count,
+                                    uint32_t flags, uint64_t x, uint64_t gamma, uint64_t residual,
+                                    uint32_t row, uint32_t columns, gguf_error *why) {
     ptxk_gemv_desc desc = {0};
     ptxk_gemv_shape shape = {0};
     ptxk_gemv_args *a;
@@ -726,7 +794,7 @@ static inline int llama_add_products(llama *m, const llama_product *p, uint32_t 
     llama_format(p[0].w->from->format, &desc.format);
     if (count > 1) llama_format(p[1].w->from->format, &desc.second);
     if (count > 2) llama_format(p[2].w->from->format, &desc.third);
-    desc.columns = m->options.batch;
+    desc.columns = columns;
     desc.precision = PTXK_GEMV_EXACT;
     desc.output_type = PTX_F32;
     desc.flags = flags | (uint32_t)(gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
@@ -743,34 +811,47 @@ static inline int llama_add_products(llama *m, const llama_product *p, uint32_t 
         return 1;
     }
     a->weights = p[0].w->address;
-    a->x = x;
+    a->x = x + 4ull * row * shape.k;
     a->gamma = gamma;
-    a->residual = residual;
-    a->y = p[0].y;
+    a->residual = residual ? residual + 4ull * row * shape.n : 0;
+    a->y = p[0].y + 4ull * row * shape.n;
     a->bias = llama_has_bias(p) ? p[0].bias->address : 0;
-    a->workspace = m->workspace.address;
+    a->workspace = llama_workspace(m, l);
     a->n = shape.n;
     a->k = shape.k;
     a->eps = (float)m->config.eps;
     for (i = 1; i < count; i++) {
         a->more[i - 1].weights = p[i].w->address;
         a->more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
-        a->more[i - 1].y = p[i].y;
         a->more[i - 1].n = (uint32_t)p[i].w->from->size[1];
+        a->more[i - 1].y = p[i].y + 4ull * row * a->more[i - 1].n;
     }
     return 0;
 }
 
-static inline int llama_add_product(llama *m, const llama_tensor *w, uint64_t x, uint64_t gamma,
-                                    uint64_t residual, uint64_t y, gguf_error *why) {
+/* One to three products with one x, or, where gamma is not 0, norm(x); plus residual where that is not 0.
+   With PTXK_GEMV_SWIGLU in flags: y = silu(first x) (second x). */
+static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
+                                     uint32_t flags, uint64_t x, uint64_t gamma, uint64_t residual,
+                                     gguf_error *why) {
+    uint32_t row, columns;
+    for (row = 0; row < l->rows; row += columns) {
+        columns = l->rows - row < 8 ? l->rows - row : 8;
+        if (llama_add_columns(m, l, p, count, flags, x, gamma, residual, row, columns, why)) return 1;
+    }
+    return 0;
+}
+
+static inline int llama_add_product(llama *m, llama_list *l, const llama_tensor *w, uint64_t x,
+                                    uint64_t gamma, uint64_t residual, uint64_t y, gguf_error *why) {
     llama_product p;
     p.w = w;
     p.bias = NULL;
     p.y = y;
-    return llama_add_products(m, &p, 1, 0, x, gamma, residual, why);
+    return llama_add_products(m, l, &p, 1, 0, x, gamma, residual, why);
 }
 
-static inline int llama_add_embedding(llama *m, gguf_error *why) {
+static inline int llama_add_embedding(llama *m, llama_list *l, gguf_error *why) {
     const llama_tensor *w = &m->tensor[LLAMA_EMBEDDING];
     ptxk_embed_desc desc = {0};
     ptxk_embed_shape shape = {0};
@@ -778,23 +859,23 @@ static inline int llama_add_embedding(llama *m, gguf_error *why) {
     desc.n = m->config.hidden;
     llama_format(w->from->format, &desc.format);
     desc.y_type = PTX_F32;
-    shape.tokens = m->options.batch;
+    shape.tokens = l->rows;
     a = LLAMA_ADD(embed, desc, shape);
     if (!a) {
         if (why->offset == GGUF_NOWHERE) why->offset = w->from->offset;
         return 1;
     }
     a->table = w->address;
-    a->ids = m->tokens.address;
-    a->y = m->x.address;
+    a->ids = l->tokens.address;
+    a->y = l->x.address;
     a->rows = m->config.vocab;
-    a->tokens = m->options.batch;
+    a->tokens = l->rows;
     return 0;
 }
 
 /* each head at x by its norm, where the model has such */
-static inline int llama_add_head_norm(llama *m, const llama_tensor *gamma, uint64_t x, uint32_t heads,
-                                      gguf_error *why) {
+static inline int llama_add_head_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
+                                      uint32_t heads, gguf_error *why) {
     ptxk_norm_desc desc = {0};
     ptxk_norm_shape shape = {0};
     ptxk_norm_args *a;
@@ -802,7 +883,7 @@ static inline int llama_add_head_norm(llama *m, const llama_tensor *gamma, uint6
     desc.n = m->config.head_dim;
     desc.kind = PTXK_NORM_RMS;
     desc.x_type = desc.y_type = desc.weight_type = PTX_F32;
-    shape.rows = m->options.batch * heads;
+    shape.rows = l->rows * heads;
     a = LLAMA_ADD(norm, desc, shape);
     if (!a) return 1;
     a->x = a->y = x;
@@ -812,7 +893,7 @@ static inline int llama_add_head_norm(llama *m, const llama_tensor *gamma, uint6
     return 0;
 }
 
-static inline int llama_add_rope(llama *m, uint64_t x, uint32_t heads, gguf_error *why) {
+static inline int llama_add_rope(llama *m, llama_list *l, uint64_t x, uint32_t heads, gguf_error *why) {
     ptxk_rope_desc desc = {0};
     ptxk_rope_shape shape = {0};
     ptxk_rope_args *a;
@@ -821,13 +902,13 @@ static inline int llama_add_rope(llama *m, uint64_t x, uint32_t heads, gguf_erro
     desc.dims = m->config.rope_dims;
     desc.pairs = m->config.rope_pairs;
     desc.type = PTX_F32;
-    shape.tokens = m->options.batch;
+    shape.tokens = l->rows;
     a = LLAMA_ADD(rope, desc, shape);
     if (!a) return 1;
     a->x = x;
-    a->positions = m->positions.address;
+    a->positions = l->positions.address;
     a->frequencies = m->frequencies.address;
-    a->tokens = m->options.batch;
+    a->tokens = l->rows;
     return 0;
 }
 
@@ -836,90 +917,191 @@ static inline uint32_t llama_window(const llama *m) {
     return m->config.window < m->options.max_seq ? m->config.window : 0;
 }
 
-/* k and v into the layer's caches, attention over them */
-static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why) {
+/* What kernels take as the caches K (which 0) or V (1) of a layer: a table of addresses, or a pool. */
+static inline uint64_t llama_caches(const llama *m, uint32_t layer, uint32_t which) {
+    if (m->options.page_size) return llama_cache(m, layer, which, 0);
+    return m->cache_table.address + (2ull * layer + which) * m->options.batch * 8;
+}
+
+/* k and v into the layer's caches */
+static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
     const llama_config *c = &m->config;
-    uint64_t k_caches = m->cache_table.address + 2ull * layer * m->options.batch * 8;
-    uint64_t v_caches = k_caches + (uint64_t)m->options.batch * 8;
-    ptxk_kv_scatter_desc scatter = {0};
-    ptxk_kv_scatter_shape tokens = {0};
-    ptxk_kv_scatter_args *append;
-    ptxk_flash_decode_desc attention = {0};
+    ptxk_kv_scatter_desc desc = {0};
+    ptxk_kv_scatter_shape shape = {0};
+    ptxk_kv_scatter_args *a;
+    desc.kv_heads = c->kv_heads;
+    desc.head_dim = c->head_dim;
+    desc.source_type = PTX_F32;
+    desc.cache_type = m->options.kv_type;
+    desc.page_size = m->options.page_size;
+    shape.tokens = l->rows;
+    a = LLAMA_ADD(kv_scatter, desc, shape);
+    if (!a) return 1;
+    a->k = l->k.address;
+    a->v = l->v.address;
+    a->k_caches = llama_caches(m, layer, 0);
+    a->v_caches = llama_caches(m, layer, 1);
+    a->positions = l->positions.address;
+    a->sequences = l == &m->step ? 0 : l->sequences.address;
+    a->sequence_step = 1;
+    a->tokens = l->rows;
+    a->batch = m->options.batch;
+    a->max_seq = m->options.max_seq;
+    if (m->options.page_size) {
+        a->block_table = m->block_table.address;
+        a->max_pages = llama_pages(m);
+        a->pool_pages = a->max_pages * m->options.batch;
+    } else {
+        a->head_stride = (uint64_t)m->options.max_seq * c->head_dim;
+        a->row_stride = c->head_dim;
+    }
+    return 0;
+}
+
+/* Attention of the same number of tokens of each sequence, the last in its cache. */
+static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t layer, gguf_error *why) {
+    const llama_config *c = &m->config;
+    ptxk_flash_decode_desc desc = {0};
     ptxk_flash_decode_shape shape = {0};
     ptxk_flash_decode_args *a;
-    scatter.kv_heads = c->kv_heads;
-    scatter.head_dim = c->head_dim;
-    scatter.source_type = PTX_F32;
-    scatter.cache_type = m->options.kv_type;
-    tokens.tokens = m->options.batch;
-    append = LLAMA_ADD(kv_scatter, scatter, tokens);
-    if (!append) return 1;
-    append->k = m->k.address;
-    append->v = m->v.address;
-    append->k_caches = k_caches;
-    append->v_caches = v_caches;
-    append->positions = m->positions.address;
-    append->head_stride = (uint64_t)m->options.max_seq * c->head_dim;
-    append->row_stride = c->head_dim;
-    append->sequence_step = 1;
-    append->tokens = append->batch = m->options.batch;
-    append->max_seq = m->options.max_seq;
-    attention.heads = c->heads;
-    attention.kv_heads = c->kv_heads;
-    attention.head_dim = c->head_dim;
-    attention.kv_type = m->options.kv_type;
-    attention.q_type = attention.out_type = PTX_F32;
-    attention.queries = 1;
-    attention.scale = (float)c->score_scale;
-    attention.window = llama_window(m);
+    desc.heads = c->heads;
+    desc.kv_heads = c->kv_heads;
+    desc.head_dim = c->head_dim;
+    desc.kv_type = m->options.kv_type;
+    desc.q_type = desc.out_type = PTX_F32;
+    desc.queries = l->rows / m->options.batch;
+    desc.scale = (float)c->score_scale;
+    desc.window = llama_window(m);
+    desc.page_size = m->options.page_size;
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
-    a = LLAMA_ADD(flash_decode, attention, shape);
+    a = LLAMA_ADD(flash_decode, desc, shape);
     if (!a) return 1;
-    a->q = m->q.address;
-    a->k_caches = k_caches;
-    a->v_caches = v_caches;
-    a->lengths = m->lengths.address;
-    a->out = m->attention.address;
-    a->workspace = m->plan.zero_bytes ? m->counters.address : m->workspace.address;
+    a->q = l->q.address;
+    a->k_caches = llama_caches(m, layer, 0);
+    a->v_caches = llama_caches(m, layer, 1);
+    a->lengths = l->lengths.address;
+    a->out = l->attention.address;
+    a->workspace = llama_workspace(m, l);
     a->max_seq = m->options.max_seq;
+    if (m->options.page_size) {
+        a->block_table = m->block_table.address;
+        a->max_pages = llama_pages(m);
+        a->pool_pages = a->max_pages * m->options.batch;
+    }
+    return 0;
+}
+
+/* q in the caches' type: as it would be scattered into a cache of one sequence, rows first. */
+static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
+    ptxk_kv_scatter_desc desc = {0};
+    ptxk_kv_scatter_shape shape = {0};
+    ptxk_kv_scatter_args *a;
+    desc.kv_heads = m->config.heads;
+    desc.head_dim = m->config.head_dim;
+    desc.source_type = PTX_F32;
+    desc.cache_type = m->options.kv_type;
+    desc.flags = PTXK_SCATTER_SINGLE;
+    shape.tokens = l->rows;
+    a = LLAMA_ADD(kv_scatter, desc, shape);
+    if (!a) return 1;
+    a->k = l->q.address;
+    a->k_caches = l->q_address.address;
+    a->position_step = 1;
+    a->head_stride = m->config.head_dim;
+    a->row_stride = (uint64_t)m->config.heads * m->config.head_dim;
+    a->tokens = a->max_seq = l->rows;
+    a->batch = 1;
+    return 0;
+}
+
+/* Attention of each span's tokens over the keys of its sequence up to the last of them. */
+static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t layer, const llama_span *span,
+                                              uint32_t spans, gguf_error *why) {
+    const llama_config *c = &m->config;
+    uint64_t row = (uint64_t)c->heads * c->head_dim, q = l->q.address;
+    ptxk_flash_prefill_desc desc = {0};
+    desc.heads = c->heads;
+    desc.kv_heads = c->kv_heads;
+    desc.head_dim = c->head_dim;
+    desc.type = m->options.kv_type;
+    desc.out_type = PTX_F32;
+    desc.flags = PTXK_PREFILL_CAUSAL;
+    desc.window = llama_window(m);
+    desc.scale = (float)c->score_scale;
+    desc.page_size = m->options.page_size;
+    if (desc.type != PTX_F32) {
+        if (llama_add_rounding(m, l, why)) return 1;
+        q = l->q_rounded.address;
+    }
+    for (; spans--; span++) {
+        ptxk_flash_prefill_shape shape = {0};
+        ptxk_flash_prefill_args *a;
+        shape.batch = 1;
+        shape.q_len = span->count;
+        shape.kv_len = span->position + span->count;
+        a = LLAMA_ADD(flash_prefill, desc, shape);
+        if (!a) return 1;
+        a->q = q + span->row * row * (desc.type == PTX_F32 ? 4 : 2);
+        a->k = llama_cache(m, layer, 0, m->options.page_size ? 0 : span->sequence);
+        a->v = llama_cache(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->out = l->attention.address + 4 * span->row * row;
+        a->q_head_stride = a->out_head_stride = c->head_dim;
+        a->q_row_stride = a->out_row_stride = row;
+        a->batch = 1;
+        a->q_len = shape.q_len;
+        a->kv_len = shape.kv_len;
+        if (m->options.page_size) {
+            a->block_table = m->block_table.address + 4ull * span->sequence * llama_pages(m);
+            a->max_pages = llama_pages(m);
+            a->pool_pages = a->max_pages * m->options.batch;
+        } else {
+            a->k_head_stride = a->v_head_stride = (uint64_t)m->options.max_seq * c->head_dim;
+            a->k_row_stride = a->v_row_stride = c->head_dim;
+        }
+    }
     return 0;
 }
 
 /* gate = silu(gate) up */
-static inline int llama_add_activation(llama *m, gguf_error *why) {
+static inline int llama_add_activation(llama *m, llama_list *l, gguf_error *why) {
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
     desc.kind = PTXK_SILU;
     desc.gated = 1;
     desc.x_type = desc.y_type = PTX_F32;
-    shape.rows = m->options.batch;
+    shape.rows = l->rows;
     shape.n = m->config.ffn;
     a = LLAMA_ADD(activation, desc, shape);
     if (!a) return 1;
-    a->x = a->y = m->gate.address;
-    a->up = m->up.address;
+    a->x = a->y = l->gate.address;
+    a->up = l->up.address;
     a->rows = shape.rows;
     a->n = shape.n;
     return 0;
 }
 
-static inline int llama_add_choice(llama *m, gguf_error *why) {
+/* logits, and a token chosen from them, of each row of x */
+static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
+    const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     ptxk_sample_desc desc = {0};
     ptxk_sample_shape shape = {0};
     ptxk_sample_args *a;
+    if (llama_add_product(m, l, output, l->x.address, m->tensor[LLAMA_OUTPUT_NORM].address, 0,
+                          l->logits.address, why))
+        return 1;
     desc.type = PTX_F32;
     desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
-    shape.rows = m->options.batch;
+    shape.rows = l->rows;
     shape.n = m->config.vocab;
     a = LLAMA_ADD(sample, desc, shape);
     if (!a) return 1;
-    a->logits = m->logits.address;
-    a->positions = m->positions.address;
-    a->tokens = m->chosen.address;
+    a->logits = l->logits.address;
+    a->positions = l->positions.address;
+    a->tokens = l->chosen.address;
     a->seed = m->options.seed;
     a->rows = shape.rows;
     a->n = shape.n;
@@ -929,7 +1111,7 @@ static inline int llama_add_choice(llama *m, gguf_error *why) {
     return 0;
 }
 
-static inline int llama_add_advance(llama *m, gguf_error *why) {
+static inline int llama_add_advance(llama *m, llama_list *l, gguf_error *why) {
     uint64_t *a;
     ptx_launch *one = &m->plan.launch[0];
     memset(&m->plan, 0, sizeof m->plan);
@@ -937,12 +1119,12 @@ static inline int llama_add_advance(llama *m, gguf_error *why) {
     one->grid[0] = one->grid[1] = one->grid[2] = one->block[1] = one->block[2] = 1;
     one->block[0] = m->options.batch;
     m->plan.args_bytes = LLAMA_ADVANCE_WORDS * sizeof *a;
-    a = (uint64_t *)llama_add(m, m->advance, why);
+    a = (uint64_t *)llama_add(m, l, m->advance, why);
     if (!a) return 1;
-    a[0] = m->tokens.address;
-    a[1] = m->chosen.address;
-    a[2] = m->positions.address;
-    a[3] = m->lengths.address;
+    a[0] = l->tokens.address;
+    a[1] = l->chosen.address;
+    a[2] = l->positions.address;
+    a[3] = l->lengths.address;
     a[4] = m->prompts.address;
     a[5] = m->prompt_lengths.address;
     a[6] = m->options.max_seq;
@@ -950,75 +1132,128 @@ static inline int llama_add_advance(llama *m, gguf_error *why) {
 }
 
 /* q, k and v, or fewer launches where one can make all. */
-static inline int llama_add_qkv(llama *m, uint32_t n, gguf_error *why) {
+static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, gguf_error *why) {
     uint64_t gamma = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
     llama_product p[3];
     uint32_t i;
     for (i = 0; i < 3; i++) {
         p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q + i));
         p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q_BIAS + i));
-        p[i].y = i == 0 ? m->q.address : i == 1 ? m->k.address : m->v.address;
+        p[i].y = i == 0 ? l->q.address : i == 1 ? l->k.address : l->v.address;
     }
-    if (llama_together(p, 3)) return llama_add_products(m, p, 3, 0, m->x.address, gamma, 0, why);
+    if (llama_together(p, 3)) return llama_add_products(m, l, p, 3, 0, l->x.address, gamma, 0, why);
     for (i = 0; i < 3; i++)
-        if (llama_add_products(m, &p[i], 1, 0, m->x.address, gamma, 0, why)) return 1;
+        if (llama_add_products(m, l, &p[i], 1, 0, l->x.address, gamma, 0, why)) return 1;
     return 0;
 }
 
 /* gate = silu(Wgate norm(x)) (Wup norm(x)) */
-static inline int llama_add_gate_up(llama *m, uint32_t n, gguf_error *why) {
+static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, gguf_error *why) {
     uint64_t gamma = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
     llama_product p[2];
     p[0].w = llama_layer_tensor(m, n, LLAMA_GATE);
     p[1].w = llama_layer_tensor(m, n, LLAMA_UP);
     p[0].bias = p[1].bias = NULL;
-    p[0].y = m->gate.address;
-    p[1].y = m->up.address;
+    p[0].y = l->gate.address;
+    p[1].y = l->up.address;
     if (llama_together(p, 2))
-        return llama_add_products(m, p, 2, PTXK_GEMV_SWIGLU, m->x.address, gamma, 0, why);
-    return llama_add_products(m, &p[0], 1, 0, m->x.address, gamma, 0, why)
-           || llama_add_products(m, &p[1], 1, 0, m->x.address, gamma, 0, why) || llama_add_activation(m, why);
+        return llama_add_products(m, l, p, 2, PTXK_GEMV_SWIGLU, l->x.address, gamma, 0, why);
+    return llama_add_products(m, l, &p[0], 1, 0, l->x.address, gamma, 0, why)
+           || llama_add_products(m, l, &p[1], 1, 0, l->x.address, gamma, 0, why)
+           || llama_add_activation(m, l, why);
 }
 
-static inline int llama_add_layer(llama *m, uint32_t n, gguf_error *why) {
+/* span: of a pass; NULL: each sequence has as many tokens as the others */
+static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const llama_span *span, uint32_t spans,
+                                  gguf_error *why) {
     const llama_config *c = &m->config;
-    uint64_t x = m->x.address;
-    return llama_add_qkv(m, n, why)
-           || llama_add_head_norm(m, llama_layer_tensor(m, n, LLAMA_Q_NORM), m->q.address, c->heads, why)
-           || llama_add_head_norm(m, llama_layer_tensor(m, n, LLAMA_K_NORM), m->k.address, c->kv_heads, why)
-           || llama_add_rope(m, m->q.address, c->heads, why)
-           || llama_add_rope(m, m->k.address, c->kv_heads, why) || llama_add_attention(m, n, why)
-           || llama_add_product(m, llama_layer_tensor(m, n, LLAMA_O), m->attention.address, 0, x, x, why)
-           || llama_add_gate_up(m, n, why)
-           || llama_add_product(m, llama_layer_tensor(m, n, LLAMA_DOWN), m->gate.address, 0, x, x, why);
+    uint64_t x = l->x.address, q = l->q.address, k = l->k.address;
+    return llama_add_qkv(m, l, n, why)
+           || llama_add_head_norm(m, l, llama_layer_tensor(m, n, LLAMA_Q_NORM), q, c->heads, why)
+           || llama_add_head_norm(m, l, llama_layer_tensor(m, n, LLAMA_K_NORM), k, c->kv_heads, why)
+           || llama_add_rope(m, l, q, c->heads, why) || llama_add_rope(m, l, k, c->kv_heads, why)
+           || llama_add_append(m, l, n, why)
+           || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
+                    : llama_add_decode_attention(m, l, n, why))
+           || llama_add_product(m, l, llama_layer_tensor(m, n, LLAMA_O), l->attention.address, 0, x, x, why)
+           || llama_add_gate_up(m, l, n, why)
+           || llama_add_product(m, l, llama_layer_tensor(m, n, LLAMA_DOWN), l->gate.address, 0, x, x, why);
 }
 
-/* Notes all launches of a step down. Done twice: the first time tells how large the workspace must be. */
-static inline int llama_build(llama *m, gguf_error *why) {
-    const llama_tensor *output = &m->tensor[LLAMA_OUTPUT];
+/* Notes the launches of l->rows tokens down: embedding and layers, and what a list has behind them. */
+static inline int llama_note(llama *m, llama_list *l, const llama_span *span, uint32_t spans,
+                             gguf_error *why) {
     uint32_t n;
-    if (!output->from) output = &m->tensor[LLAMA_EMBEDDING];
-    m->launches = 0;
-    if (llama_add_embedding(m, why)) return 1;
+    l->count = 0;
+    if (llama_add_embedding(m, l, why)) return 1;
     for (n = 0; n < m->config.layers; n++)
-        if (llama_add_layer(m, n, why)) return 1;
-    m->first_of_output = m->launches;
-    return llama_add_product(m, output, m->x.address, m->tensor[LLAMA_OUTPUT_NORM].address, 0,
-                             m->logits.address, why)
-           || llama_add_choice(m, why) || llama_add_advance(m, why);
+        if (llama_add_layer(m, l, n, span, spans, why)) return 1;
+    if (l == &m->pass) return 0;
+    if (l == &m->step) m->first_of_output = l->count;
+    return llama_add_choice(m, l, why) || (l == &m->step && llama_add_advance(m, l, why));
+}
+
+/* A larger workspace. */
+static inline int llama_grow(llama *m, llama_list *l, gguf_error *why) {
+    uint64_t bytes = l->counters_bytes + l->workspace_bytes;
+    if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
+    ptxcu_free(m->cu, l->workspace);
+    memset(&l->workspace, 0, sizeof l->workspace);
+    return llama_room(m, "a workspace", bytes, &l->workspace, why)
+           || llama_cuda(m, ptxcu_fill8(m->cu, l->workspace, 0, 0, (size_t)bytes, NULL), why)
+           || llama_cuda(m, ptxcu_sync(m->cu), why);
+}
+
+/* Makes room for the values of `rows` tokens. */
+static inline int llama_make_rows(llama *m, llama_list *l, uint32_t rows, gguf_error *why) {
+    if (rows <= l->rows_room) return 0;
+    if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
+    ptxcu_free(m->cu, l->memory);
+    memset(&l->memory, 0, sizeof l->memory);
+    l->rows_room = rows;
+    llama_share_out_list(m, l);
+    if (llama_room(m, "values between layers", l->memory_used, &l->memory, why)) {
+        l->rows_room = 0;
+        return 1;
+    }
+    llama_share_out_list(m, l);
+    if (l != &m->pass) return 0;
+    return llama_cuda(m, ptxcu_upload(m->cu, l->q_address, 0, &l->q_rounded.address, 8, NULL), why)
+           || llama_cuda(m, ptxcu_sync(m->cu), why);
+}
+
+/* Builds a list for `rows` tokens: memory for them where there is too little, then the launches; again where
+   they need a larger workspace, whose address is in them. */
+static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llama_span *span, uint32_t spans,
+                              gguf_error *why) {
+    int bad = llama_make_rows(m, l, rows, why);
+    l->rows = rows;
+    bad = bad || llama_note(m, l, span, spans, why);
+    if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
+        bad = llama_grow(m, l, why) || llama_note(m, l, span, spans, why);
+    if (bad) l->rows = 0; /* no list of so many */
+    return bad;
+}
+
+static inline void llama_close_list(llama *m, llama_list *l) {
+    ptxcu_free(m->cu, l->memory);
+    ptxcu_free(m->cu, l->workspace);
+    free(l->launch);
 }
 
 static inline void llama_close(llama *m) {
     ptxcu_graph_destroy(m->cu, m->graph[0]);
     ptxcu_graph_destroy(m->cu, m->graph[1]);
+    ptxcu_event_destroy(m->cu, m->event[0]);
+    ptxcu_event_destroy(m->cu, m->event[1]);
     ptxcu_unload(m->cu, m->advance);
+    llama_close_list(m, &m->step);
+    llama_close_list(m, &m->pass);
+    llama_close_list(m, &m->draft);
     ptxcu_free(m->cu, m->weights);
     ptxcu_free(m->cu, m->caches);
     ptxcu_free(m->cu, m->memory);
-    ptxcu_free(m->cu, m->workspace);
-    ptxcu_free(m->cu, m->counters);
     free(m->tensor);
-    free(m->launch);
     memset(m, 0, sizeof *m);
 }
 
@@ -1037,12 +1272,9 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
     advance = llama_advance(ptxcu_device_info(m->cu));
     bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why);
     ptx_module_free(advance);
-    return bad || llama_fill_tables(m, file, why) || llama_build(m, why)
-           || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->workspace_bytes, &m->workspace), why)
-           || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->counters_bytes, &m->counters), why)
-           || (m->counters_bytes
-               && llama_cuda(m, ptxcu_fill8(m->cu, m->counters, 0, 0, (size_t)m->counters_bytes, NULL), why))
-           || llama_build(m, why) || llama_cuda(m, ptxcu_sync(m->cu), why);
+    return bad || llama_fill_tables(m, file, why) || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
+           || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[0]), why)
+           || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[1]), why);
 }
 
 /* g and file may go once this has returned. */
@@ -1057,14 +1289,20 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     if (!m->tensor) return 1;
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
     if (!m->options.kv_type) m->options.kv_type = PTX_F16;
+    if (!m->options.prompt_tokens) m->options.prompt_tokens = 512;
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
         if (m->tensor[i].from && i != LLAMA_ROPE_FACTORS)
             m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
                                    ? m->tensor[i].from->bytes / m->tensor[i].from->size[1]
                                    : m->tensor[i].from->bytes;
-    if (m->options.batch < 1 || m->options.batch > 8) {
+    if (m->options.batch < 1 || m->options.batch > LLAMA_SEQUENCES) {
         llama_close(m);
         return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    }
+    if (m->options.prompt_tokens > LLAMA_PROMPT_MOST) {
+        llama_close(m);
+        return gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
+                         (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
     }
     if (!llama_allocate(m, file, progress, why)) return 0;
     llama_close(m);
@@ -1076,7 +1314,8 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 /* Starts sequences anew: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. */
 static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
                               gguf_error *why) {
-    uint32_t tokens[8], zeros[8] = {0}, ones[8], b, i;
+    uint32_t tokens[LLAMA_SEQUENCES], zeros[LLAMA_SEQUENCES] = {0}, ones[LLAMA_SEQUENCES], b, i;
+    llama_list *l = &m->step;
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
@@ -1087,6 +1326,7 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
         tokens[b] = prompt[0];
         ones[b] = 1;
+        m->length[b] = lengths[b];
     }
     for (b = 0; b < m->options.batch; b++)
         if (llama_cuda(m,
@@ -1096,23 +1336,31 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
             return 1;
     return llama_cuda(m, ptxcu_upload(m->cu, m->prompt_lengths, 0, lengths, m->prompt_lengths.bytes, stream),
                       why)
-           || llama_cuda(m, ptxcu_upload(m->cu, m->tokens, 0, tokens, m->tokens.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, m->positions, 0, zeros, m->positions.bytes, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, m->lengths, 0, ones, m->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, l->tokens.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, zeros, l->positions.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, ones, l->lengths.bytes, stream), why)
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* Queues launches first ... end - 1 of a list. */
+static inline int llama_queue_part(llama *m, const llama_list *l, uint32_t first, uint32_t end,
+                                   ptxcu_stream stream, gguf_error *why) {
+    uint32_t i;
+    for (i = first; i < end; i++) {
+        const llama_launch *one = &l->launch[i];
+        if (llama_cuda(
+                m, ptxcu_run(m->cu, one->program, &one->plan, &one->args, one->plan.args_bytes, stream), why))
+            return 1;
+    }
+    return 0;
 }
 
 /* Queues the launches of a token. choose 0: no logits, no choice, while every sequence's next token is the
    prompt's. */
 static inline int llama_queue(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
-    uint32_t i;
-    for (i = 0; i < m->launches; i++) {
-        const llama_launch *l = &m->launch[i];
-        if (!choose && i >= m->first_of_output && i + 1 < m->launches) continue;
-        if (llama_cuda(m, ptxcu_run(m->cu, l->program, &l->plan, &l->args, l->plan.args_bytes, stream), why))
-            return 1;
-    }
-    return 0;
+    const llama_list *l = &m->step;
+    return llama_queue_part(m, l, 0, choose ? l->count : m->first_of_output, stream, why)
+           || (!choose && llama_queue_part(m, l, l->count - 1, l->count, stream, why));
 }
 
 /* From here on steps are launches of a graph. The stream must not be NULL. */
@@ -1128,6 +1376,173 @@ static inline int llama_record(llama *m, ptxcu_stream stream, gguf_error *why) {
 static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
     if (!m->graph[choose != 0]) return llama_queue(m, choose, stream, why);
     return llama_cuda(m, ptxcu_graph_launch(m->cu, m->graph[choose != 0], stream), why);
+}
+
+/* -- prompts: many tokens in a pass -- */
+
+/* Of `rows` tokens behind the first `fed` of all prompts, which belong to which sequence. Returns how many
+   spans there are. */
+static inline uint32_t llama_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
+    uint32_t b, n = 0, row = 0;
+    for (b = 0; b < m->options.batch && row < rows; b++) {
+        if (fed >= m->length[b]) {
+            fed -= m->length[b];
+            continue;
+        }
+        span[n].sequence = b;
+        span[n].row = row;
+        span[n].position = (uint32_t)fed;
+        span[n].count = m->length[b] - (uint32_t)fed;
+        if (span[n].count > rows - row) span[n].count = rows - row;
+        row += span[n++].count;
+        fed = 0;
+    }
+    return n;
+}
+
+/* The tokens of a pass, their positions and sequences. host: room for 2 rows numbers, in use until the stream
+   has been waited for. */
+static inline int llama_fill_pass(llama *m, const llama_span *span, uint32_t spans, uint32_t *host,
+                                  ptxcu_stream stream, gguf_error *why) {
+    llama_list *l = &m->pass;
+    uint32_t i, n;
+    for (n = 0; n < spans; n++) {
+        for (i = 0; i < span[n].count; i++) {
+            host[span[n].row + i] = span[n].position + i;
+            host[l->rows + span[n].row + i] = span[n].sequence;
+        }
+        if (llama_cuda(m,
+                       ptxcu_copy(m->cu, l->tokens, span[n].row * 4ull, m->prompts,
+                                  ((size_t)span[n].sequence * m->options.max_seq + span[n].position) * 4,
+                                  span[n].count * 4ull, stream),
+                       why))
+            return 1;
+    }
+    return llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, host, l->rows * 4ull, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, host + l->rows, l->rows * 4ull, stream),
+                         why);
+}
+
+/* Queues the launches of a pass. For progress it waits for a part while the next one runs. */
+static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_progress *progress,
+                                   ptxcu_stream stream, gguf_error *why) {
+    enum { PART = 8 };
+    const llama_list *l = &m->pass;
+    uint32_t i, part = 0;
+    for (i = 0; i < l->count; i += PART, part++) {
+        uint32_t end = l->count - i < PART ? l->count : i + PART;
+        if (llama_queue_part(m, l, i, end, stream, why)
+            || llama_cuda(m, ptxcu_event_record(m->cu, m->event[part & 1], stream), why)
+            || (progress && part && llama_cuda(m, ptxcu_event_sync(m->cu, m->event[~part & 1]), why)))
+            return 1;
+        if (progress) progress(fed * l->count + (uint64_t)l->rows * i, all * l->count);
+    }
+    return 0;
+}
+
+/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
+   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
+   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
+static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
+    llama_span span[LLAMA_SEQUENCES];
+    llama_list *step = &m->step;
+    uint64_t all = 0, fed = 0, row = 4ull * m->config.hidden;
+    uint32_t last[LLAMA_SEQUENCES], b, n, *host;
+    int bad = 0;
+    for (b = 0; b < m->options.batch; b++) {
+        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
+        all += m->length[b];
+        last[b] = m->length[b] - 1;
+    }
+    host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
+    if (!host) return gguf_fail(why, GGUF_NOWHERE, "no memory");
+    for (; !bad && fed < all; fed += m->pass.rows) {
+        uint32_t rows =
+            all - fed < m->options.prompt_tokens ? (uint32_t)(all - fed) : m->options.prompt_tokens;
+        uint32_t spans = llama_spans(m, fed, rows, span);
+        bad = llama_build(m, &m->pass, rows, span, spans, why)
+              || llama_fill_pass(m, span, spans, host, stream, why)
+              || llama_queue_pass(m, fed, all, progress, stream, why);
+        for (n = 0; !bad && n < spans; n++)
+            if (span[n].position + span[n].count == m->length[span[n].sequence])
+                bad = llama_cuda(m,
+                                 ptxcu_copy(m->cu, step->x, (size_t)(span[n].sequence * row), m->pass.x,
+                                            (size_t)((span[n].row + span[n].count - 1) * row), (size_t)row,
+                                            stream),
+                                 why);
+        bad = bad || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    }
+    bad = bad
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
+          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
+    if (bad)
+        ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
+    else
+        bad = llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    if (progress && !bad) progress(all, all);
+    free(host);
+    return bad;
+}
+
+/* -- drafts: some tokens of each sequence verified in one step -- */
+
+/* Feeds n tokens of each sequence, 2 to 8: the one that the next step would take, and behind it n - 1 drafts,
+   guesses of what follows, drafts[b * (n - 1) ...]. Row b * n + i of m->draft.logits are the logits behind
+   the first i + 1 of them, chosen[b * n + i] is the token chosen from them. A draft is right where it was
+   chosen too. Sequence b then stands behind its right drafts up to the first wrong one: the tokens that it
+   gained are the first gained[b] chosen ones, 1 to n, of which the next step takes the last. With temperature
+   0 these are the tokens that steps choose; drawn ones have other random numbers, and the same odds. There
+   must be n free positions in each sequence. Waits for the stream. */
+static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uint32_t *chosen,
+                               uint32_t *gained, ptxcu_stream stream, gguf_error *why) {
+    enum { ROWS = LLAMA_SEQUENCES * LLAMA_DRAFTS };
+    llama_list *l = &m->draft, *step = &m->step;
+    uint32_t batch = m->options.batch, rows = n * batch, b, i;
+    uint32_t token[LLAMA_SEQUENCES], at[LLAMA_SEQUENCES], length[LLAMA_SEQUENCES];
+    uint32_t tokens[ROWS], positions[ROWS], sequences[ROWS];
+    if (n < 2 || n > LLAMA_DRAFTS)
+        return gguf_fail(why, GGUF_NOWHERE, "%u tokens to verify, must be 2 to %u", (unsigned)n,
+                         (unsigned)LLAMA_DRAFTS);
+    if (llama_cuda(m, ptxcu_download(m->cu, token, step->tokens, 0, batch * 4u, stream), why)
+        || llama_cuda(m, ptxcu_download(m->cu, at, step->positions, 0, batch * 4u, stream), why)
+        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+        return 1;
+    for (b = 0; b < batch; b++) {
+        if (at[b] + 1 < m->length[b])
+            return gguf_fail(why, GGUF_NOWHERE, "sequence %u is at token %u of a prompt of %u", (unsigned)b,
+                             (unsigned)at[b], (unsigned)m->length[b]);
+        if (n > m->options.max_seq || at[b] > m->options.max_seq - n)
+            return gguf_fail(why, GGUF_NOWHERE, "%u tokens from position %u of sequence %u, of %u positions",
+                             (unsigned)n, (unsigned)at[b], (unsigned)b, (unsigned)m->options.max_seq);
+        for (i = 0; i < n; i++) {
+            tokens[b * n + i] = i ? drafts[b * (n - 1) + i - 1] : token[b];
+            positions[b * n + i] = at[b] + i;
+            sequences[b * n + i] = b;
+            if (tokens[b * n + i] >= m->config.vocab)
+                return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)tokens[b * n + i]);
+        }
+        length[b] = at[b] + n;
+    }
+    if ((rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
+        || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
+        || llama_queue_part(m, l, 0, l->count, stream, why)
+        || llama_cuda(m, ptxcu_download(m->cu, chosen, l->chosen, 0, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+        return 1;
+    for (b = 0; b < batch; b++) {
+        for (i = 0; i + 1 < n && tokens[b * n + i + 1] == chosen[b * n + i];) i++;
+        gained[b] = i + 1;
+        token[b] = chosen[b * n + i];
+        at[b] += i + 1;
+        length[b] = at[b] + 1;
+    }
+    return llama_cuda(m, ptxcu_upload(m->cu, step->tokens, 0, token, batch * 4u, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, at, batch * 4u, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, step->lengths, 0, length, batch * 4u, stream), why)
+           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
 /* -- the same in one launch for many tokens: ptxk_decoder -- */
@@ -1207,6 +1622,8 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     int bad;
     memset(p, 0, sizeof *p);
     memset(&desc, 0, sizeof desc);
+    if (m->options.page_size)
+        return gguf_fail(why, GGUF_NOWHERE, "the persistent kernel takes no caches of pages");
     p->n = n;
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
     p->args.output = llama_matrix(output, NULL, &desc.formats);
@@ -1246,8 +1663,8 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.final_norm = m->tensor[LLAMA_OUTPUT_NORM].address;
     p->args.prompt = m->prompts.address;
     p->args.prompt_lengths = m->prompt_lengths.address;
-    p->args.positions = m->positions.address;
-    p->args.logits = m->logits.address;
+    p->args.positions = m->step.positions.address;
+    p->args.logits = m->step.logits.address;
     p->args.tokens = (uint64_t)(uintptr_t)p->tokens;
     p->args.state = (uint64_t)(uintptr_t)p->state;
     p->args.stop = (uint64_t)(uintptr_t)p->stop;
@@ -1293,9 +1710,9 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
         last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];
         filled[b] = state->length[b];
         next[b] = filled[b] + 1;
-        if (llama_cuda(m, ptxcu_upload(m->cu, m->tokens, b * 4u, &last[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->positions, b * 4u, &filled[b], 4, stream), why)
-            || llama_cuda(m, ptxcu_upload(m->cu, m->lengths, b * 4u, &next[b], 4, stream), why))
+        if (llama_cuda(m, ptxcu_upload(m->cu, m->step.tokens, b * 4u, &last[b], 4, stream), why)
+            || llama_cuda(m, ptxcu_upload(m->cu, m->step.positions, b * 4u, &filled[b], 4, stream), why)
+            || llama_cuda(m, ptxcu_upload(m->cu, m->step.lengths, b * 4u, &next[b], 4, stream), why))
             return 1;
     }
     return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
@@ -1306,8 +1723,10 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
 static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
                                            gguf_error *why) {
     uint32_t position[4], prompt[4], b;
-    if (llama_cuda(m, ptxcu_download(m->cu, position, m->positions, 0, m->positions.bytes, stream), why)
-        || llama_cuda(m, ptxcu_download(m->cu, prompt, m->prompt_lengths, 0, m->positions.bytes, stream), why)
+    if (llama_cuda(m, ptxcu_download(m->cu, position, m->step.positions, 0, m->step.positions.bytes, stream),
+                   why)
+        || llama_cuda(m, ptxcu_download(m->cu, prompt, m->prompt_lengths, 0, m->step.positions.bytes, stream),
+                      why)
         || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
         return 1;
     for (b = 0; b < m->options.batch; b++)
@@ -1318,7 +1737,7 @@ static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32
         return gguf_fail(why, GGUF_NOWHERE, "%u tokens, opened for %u", (unsigned)n, (unsigned)p->n);
     memset(p->state, 0, sizeof *p->state);
     *p->stop = 0;
-    p->args.prompt = m->tokens.address;
+    p->args.prompt = m->step.tokens.address;
     p->args.prompt_stride = 1;
     p->args.prompt_lengths = m->ones.address;
     p->args.n = n;

@@ -76,23 +76,27 @@
     X("8 heads, d 128, f16 to f16, single", 8, 128, PTX_F16, PTX_F16, 0, PTXK_SCATTER_SINGLE)
 
 #define EXAMPLES_flash_prefill(X)                                                                            \
-    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                      \
-    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0)                              \
-    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0)              \
+    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0)                   \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, PTX_F16, 0, 0, 0, 0, 0, 0)                           \
+    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, PTX_BF16, 3, 0, 0, 0, 0, 0)           \
     X("16 heads on 8, d 256, bf16, causal, window, cap",                                                     \
-      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f)                                            \
-    X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                       \
-    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0)                 \
-    X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0)               \
-    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0)      \
-    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0)                        \
-    X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0)         \
-    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0)                     \
-    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f)                          \
-    X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0)           \
-    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)                             \
-    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0)                       \
-    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0)
+      16, 8, 256, PTX_BF16, PTX_BF16, 1, 4096, 0, 0.0625f, 50.0f, 0)                                         \
+    X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0, 0)                    \
+    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, PTX_F16, 2, 100, 0, 0, 0, 0)              \
+    X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0, 0)            \
+    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, PTX_F16, 1, 4096, 0, 0, 0, 0)   \
+    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 0)                     \
+    X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0, 0)      \
+    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, PTX_F32, 3, 512, 0, 0, 0, 0)                  \
+    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, PTX_F32, 0, 0, 0, 0, 30.0f, 0)                       \
+    X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0, 0)        \
+    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0)                          \
+    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, PTX_BF16, 1, 0, 0, 0, 0, 0)                    \
+    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 0)                               \
+    X("32 heads on 8, d 128, f16, causal, pages of 64", 32, 8, 128, PTX_F16, PTX_F16, 1, 0, 0, 0, 0, 64)     \
+    X("8 heads on 2, d 64, bf16, causal, window, pages of 16, rows first",                                   \
+      8, 2, 64, PTX_BF16, PTX_F32, 5, 1024, 0, 0, 0, 16)                                                     \
+    X("4 heads on 1, d 128, f32, causal, pages of 256", 4, 1, 128, PTX_F32, PTX_F32, 1, 0, 0, 0, 0, 256)
 
 #define EXAMPLES_gemv(X)                                                                                     \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -136,6 +140,24 @@
     X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)                 \
     X("SwiGLU, Q6_K and Q4_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F16, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)      \
     X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, PTXK_F16, 0)
+
+#define EXAMPLES_matmul(X)                                                                                   \
+    X("f16, B transposed, to f16", PTX_F16, PTX_F16, PTX_F16, PTXK_MATMUL_TRANS_B, 0, 0, 0, 0)               \
+    X("f16 to f32", PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                                                \
+    X("f16, A transposed, to f32", PTX_F16, PTX_F16, PTX_F32, PTXK_MATMUL_TRANS_A, 0, 0, 0, 0)               \
+    X("f16, both transposed, to f32", PTX_F16, PTX_F16, PTX_F32, 3, 0, 0, 0, 0)                              \
+    X("bf16, B transposed, bias, GELU", PTX_BF16, PTX_BF16, PTX_BF16,                                        \
+      PTXK_MATMUL_TRANS_B | PTXK_MATMUL_BIAS, 0, PTXK_MATMUL_GELU, 0, 0)                                     \
+    X("bf16, B transposed, grouped", PTX_BF16, PTX_BF16, PTX_BF16,                                           \
+      PTXK_MATMUL_TRANS_B | PTXK_MATMUL_GROUPED, 0, 0, 0, 0)                                                 \
+    X("f32 as three products", PTX_F32, PTX_F32, PTX_F32, 0, PTXK_MATMUL_EXACT, 0, 0, 0)                     \
+    X("f32 as one product, B transposed", PTX_F32, PTX_F32, PTX_F32, PTXK_MATMUL_TRANS_B, PTXK_MATMUL_FAST,  \
+      0, 0, 0)                                                                                               \
+    X("e4m3, B transposed, factors of blocks", PTX_E4M3, PTX_E4M3, PTX_BF16, PTXK_MATMUL_TRANS_B, 0, 0,      \
+      PTXK_FACTORS_BLOCK, PTXK_FACTORS_SQUARE)                                                               \
+    X("e5m2 and e4m3, SiLU", PTX_E5M2, PTX_E4M3, PTX_F16, 0, 0, PTXK_MATMUL_SILU, 0, PTXK_FACTORS_TENSOR)    \
+    X("s8, B transposed, factors of rows", PTX_S8, PTX_S8, PTX_F32, PTXK_MATMUL_TRANS_B, 0, 0,               \
+      PTXK_FACTORS_ROW, PTXK_FACTORS_ROW)
 
 #define EXAMPLES_gemm(X)                                                                                     \
     X("Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \

@@ -111,7 +111,8 @@ static void find_extras(const ptxcu *cu) {
 }
 
 #define PTXCU__NAME(name, params) #name,
-static const char *const functions[] = {PTXCU_DRIVER(PTXCU__NAME) "cuLaunchKernelEx"};
+static const char *const functions[] = {PTXCU_DRIVER(PTXCU__NAME) PTXCU_DRIVER_OPTIONAL(PTXCU__NAME)
+                                         "cuLaunchKernelEx"};
 #undef PTXCU__NAME
 #define FUNCTIONS (sizeof functions / sizeof functions[0])
 

@@ -195,7 +195,7 @@ static void do_shot(program *p) {
         bool opposite = *a == '!';
         if ((*a >= '0' && *a <= '9') || *a == '-') {
             operands[i] = ptx_imm(rarely(p) ? (int64_t)byte_of(p) * 77 - 300 : strtoll(a, NULL, 0));
-            if (operands[i].bits != (uint64_t)strtoll(a, NULL, 0)) return;
+            if (operands[i].handle != ptx_imm(strtoll(a, NULL, 0)).handle) return;
             continue;
         }
         int from = (int)(strchr("ABCE", a[opposite]) - "ABCE");

@@ -18,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include "sim/ptxsim.h"
 
 #if defined(__GNUC__)
@@ -301,6 +303,32 @@ static int sim_close(void)
     dlclose(sim_library);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
+}
+
+/* --- other chips run in processes of their own, for the library is one chip for its whole life ---- */
+
+static void on_device(const char *device, int argc, char **argv, void (*tests)(void))
+{
+    int ends[2], counts[2] = { 0, 1 };
+    fflush(NULL);
+    if (pipe(ends)) return;
+    pid_t child = fork();
+    if (!child) {
+        setenv("PTXSIM_DEVICE", device, 1);
+        sim_open(argc, argv);
+        tests();
+        SAME(cuDevicePrimaryCtxRelease_v2_(0), 0);
+        counts[0] = passed;
+        counts[1] = failed;
+        _exit(write(ends[1], counts, sizeof counts) != sizeof counts);
+    }
+    close(ends[1]);
+    if (read(ends[0], counts, sizeof counts) != sizeof counts)
+        fprintf(stderr, "the tests on %s did not end\n", device);
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    passed += counts[0];
+    failed += counts[1];
 }
 
 #endif

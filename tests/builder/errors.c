@@ -865,7 +865,7 @@ static void limits(void) {
     start(75), ptx_launch_bounds(k, 1024, 1), ptx_ret(k);
     CHECK(strstr(ptx_text(m, NULL), ".maxntid 1024, 1, 1\n.minnctapersm 1\n") != NULL);
     FINE("1024 threads");
-    CHECK(sizeof(ptx_val) == 16);
+    CHECK(sizeof(ptx_val) == 8 && sizeof(ptx_mem) == 16);
 }
 
 /* -- printing -- */
@@ -1180,7 +1180,7 @@ static void harmless(void) {
     CHECK(ptx_get_error(m)->code == PTX_E_TYPE);
     strcpy(message, ptx_get_error(m)->message);
     x = ptx_add(k, f, u);
-    CHECK(x.kind == 0 && ptx_type_of(x) == PTX_NONE);
+    CHECK(x.handle == 0 && ptx_type_of(x) == PTX_NONE);
     ptx_else(k), ptx_end(k), ptx_break(k), ptx_entry(m, "1"), ptx_ret(k), ptx_guard(k, u);
     CHECK(ptx_entry(m, "good") == NULL);
     CHECK(ptx_fail(m, PTX_E_DESC, "a:1", "another %d", 1) == PTX_E_TYPE);
@@ -1201,7 +1201,7 @@ static void harmless(void) {
     CHECK(ptx_fail(NULL, PTX_E_DESC, "", "x") == PTX_E_MEMORY && ptx_kernel_module(NULL) == NULL);
     ptx_module_free(NULL), ptx_module_reset(NULL), ptx_launch_bounds(q, 1, 1);
     x = ptx_param(q, "x", PTX_U32);
-    CHECK(x.kind == 0);
+    CHECK(x.handle == 0);
     ptx_param_ptr(q, "x", PTX_GLOBAL), ptx_param_bytes(q, "x", 4, 4), ptx_shared(q, "x", PTX_U32, 4, 0);
     ptx_shared_dynamic(q), ptx_op0(q, PTX_TRAP, 0), ptx_op1(q, PTX_MOV, 0, x), ptx_add(q, x, x),
     ptx_fma(q, x, x, x);
@@ -1216,7 +1216,7 @@ static void harmless(void) {
     ptx_for(q, x, x, x), ptx_break(q), ptx_continue(q), label = ptx_label_new(q), ptx_place(q, label);
     ptx_bra(q, label), ptx_exit(q), ptx_guard(q, x), ptx_comment(q, "x");
     x = ptx_inv(ptx_as(ptx_ptr(x, PTX_SHARED), PTX_F32));
-    CHECK(x.kind == 0 && ptx_type_bytes(PTX_F64) == 8);
+    CHECK(x.handle == 0 && ptx_type_bytes(PTX_F64) == 8);
     CHECK(ptx_type_bytes(WILD(ptx_type, PTX__TYPE_COUNT)) == 0);
     CHECK(strcmp(ptx_type_name(PTX_BF16X2), "bf16x2") == 0);
     CHECK(strcmp(ptx_type_name(WILD(ptx_type, PTX__TYPE_COUNT)), "?") == 0);

@@ -1051,7 +1051,7 @@ static void everyday(void) {
         WRONG(PTX_E_ADDRESS, "shared space, this is in generic");
     begin("90", 0), ptx_mbarrier_init(k, ptx_off(sh, 4), ptx_imm(1)), WRONG(PTX_E_ALIGN, "8 bytes");
     begin("90", 0), ptx_mbarrier_init(k, sh, ptx_imm(0)), WRONG(PTX_E_RANGE, "1 to 2^20 - 1");
-    begin("90", 0), ptx_mbarrier_init(k, ptx_off(sh, 1ll << 40), ptx_imm(1)), WRONG(PTX_E_RANGE, "32 bits");
+    begin("90", 0), ptx_mbarrier_init(k, ptx_off(sh, 1ll << 40), ptx_imm(1)), WRONG(PTX_E_RANGE, "24 bits");
     begin("90", 0), ptx_bulk_store(k, ptx_ptr(w, PTX_GLOBAL), sh, ptx_imm(24)),
         WRONG(PTX_E_RANGE, "multiple of 16");
     begin("90", 0), ptx_cp_async(k, sh, ptx_ptr(w, PTX_GLOBAL), ptx_imm(12)),

@@ -4,11 +4,10 @@
  *   tensor [library]      or PTXGEN_CUDA_LIBRARY; run from the root of the repository
  *
  * Every shape and type is run on whole numbers (where any order of summation is exact), on random bits
- * and on edge values, and compared with a sum in long double over the layout that the PTX ISA documents,
- * written down here once more, element by element. */
+ * and on edge values, and compared over the layout that the PTX ISA documents, written down here once more,
+ * element by element: with exact sums (the option) to a sum in long double, and on six chips bit by bit to
+ * the sum that the chip makes, by integers (tensor_sum.c has cases worked out by hand). */
 #include "../simtest.h"
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
@@ -126,6 +125,7 @@ static uint64_t any_number(int t)
         uint32_t f = (uint32_t)(b & 0x807fffff) | (110 + random32() % 30) << 23;
         return t == BF16 ? f >> 16 : f;
     }
+    if (t == UE8M0) return 110 + random32() % 34;
     if (t == F16) return (b & 0x83ff) | (8 + random32() % 12) << 10;
     if (types[t].bits < 64) b &= ((uint64_t)1 << types[t].bits) - 1;
     return b;
@@ -153,8 +153,28 @@ static uint64_t edge_number(int t)
     }
 }
 
+/* Any finite number of the format. */
+static uint64_t wide_number(int t)
+{
+    for (;;) {
+        uint64_t b = (uint64_t)random32() << 32 | random32();
+        if (types[t].bits < 64) b &= ((uint64_t)1 << types[t].bits) - 1;
+        if (t == S32 || isfinite(value_of(t, b))) return b;
+    }
+}
+
+static int chip; /* 75, ...: sums are the chip's; 0: exact */
+static int kind_of_number;
+
+/* Pass 0: small ones, and what else a run on a chip is to see; 1: any of moderate size; 2: edges. */
 static uint64_t number_of(int pass, int t)
 {
+    if (!pass && chip) switch (kind_of_number) {
+        case 0: return any_number(t);
+        case 1: return wide_number(t);
+        case 2: return edge_number(t);
+        default: return random32() % 3 ? any_number(t) : random32() % 2 ? small_number(t) : wide_number(t);
+        }
     return pass == 0 ? small_number(t) : pass == 1 ? any_number(t) : edge_number(t);
 }
 
@@ -316,11 +336,188 @@ static void put_bits(uint32_t *words, int at, int bits, uint64_t v)
     words[at / 32] |= (uint32_t)v << at % 32;
 }
 
+/* --- the chip's sums, by integers -------------------------------------------------------------- */
+
+static double ma[64][256], mb[256][256], mc[64][256];
+static double scale_a[16][128], scale_b[128][8]; /* the factors of scaled forms */
+
+/* What the form under test does, set by describe_form. */
+static struct {
+    int a, b, c, d, scale;     /* types; c: of the sums */
+    int k, step, group;        /* elements */
+    int fraction, kept;        /* bits behind the point */
+    bool pairs, c_last;
+} form;
+
+enum { MMA, WMMA, WGMMA };
+
+/* From which chip on, in which instructions and for which bits of an element: bits of terms, bits of an f32
+ * result, products of a step (0: all of the instruction). The first row that fits. From the table of the
+ * published model; sm_90 and sm_100 have no mma of 8-bit floats, ptxas makes two of f16 of it. */
+static const struct { int chip, kinds, bits, fraction, kept, step; } chips[] = {
+    { 120, 1 << MMA, 4, 35, 23, 0 },
+    { 90, 1 << WGMMA, 8, 13, 13, 0 },
+    { 90, 1 << WMMA, 32, 25, 23, 4 },
+    { 90, 7, 0, 25, 23, 0 },
+    { 89, 7, 8, 13, 13, 16 },
+    { 80, 7, 16, 24, 23, 8 },
+    { 80, 7, 32, 24, 23, 4 },
+    { 75, 7, 16, 24, 23, 8 },
+};
+
+static void describe_form(int kind, int at, int bt, int ct, int dt, int k, bool sparse, int scale)
+{
+    int bits = types[at].bits, products = sparse ? k / 2 : k;
+    kind_of_number = (int)(random32() % 4);
+    memset(&form, 0, sizeof form);
+    form.a = at, form.b = bt, form.c = ct == F32 ? F32 : dt, form.d = dt, form.k = k, form.scale = scale;
+    if (!chip || (dt != F32 && dt != F16)) return;
+    for (size_t n = 0; n < sizeof chips / sizeof *chips && !form.fraction; n++) {
+        if (chip < chips[n].chip || !(chips[n].kinds >> kind & 1)) continue;
+        if (chips[n].bits && chips[n].bits != bits) continue;
+        form.fraction = chips[n].fraction;
+        form.kept = chips[n].kept;
+        form.step = chips[n].step;
+    }
+    form.group = form.fraction == 35 ? (sparse ? 32 : 16) : 1;
+    if (bits == 8 && kind == MMA && (chip == 90 || chip == 100)) {
+        form.pairs = form.c_last = true;
+        form.a = form.b = F16;
+        form.step = products / 2;
+    }
+    if (!form.step || form.step > products) form.step = products;
+    if (sparse) form.step *= 2;
+}
+
+/* A number of that type as significand * 2^-23 * 2^exponent: subnormal ones have the least exponent. */
+static int64_t take_apart(int t, double x, int *exponent)
+{
+    int least = t == UE8M0 ? -127 : 1 - types[t].bias;
+    if (x == 0) {
+        *exponent = -126;
+        return 0;
+    }
+    *exponent = ilogb(x) < least ? least : ilogb(x);
+    return (int64_t)ldexp(x, 23 - *exponent);
+}
+
+/* x / 2^n, cut towards zero. */
+static int64_t cut(int64_t x, int n)
+{
+    int64_t size = x < 0 ? -x : x;
+    if (n < 0) size <<= -n;
+    else size = n > 62 ? 0 : size >> n;
+    return x < 0 ? -size : size;
+}
+
+/* total * 2^exponent as a number of type F32, cut to `kept` bits, or of type F16, the nearest. */
+static uint64_t compose(int64_t total, int exponent, int t, int kept)
+{
+    int mantissa = types[t].mantissa, least = 1 - types[t].bias, top = 0;
+    uint64_t size = (uint64_t)(total < 0 ? -total : total), sign = (uint64_t)(total < 0);
+    if (!size) return 0;
+    while (size >> top > 1) top++;
+    int e = exponent + top, drop;
+    if (e < least) e = least;
+    drop = e - (t == F32 ? kept : mantissa) - exponent; /* bits of total below the last place */
+    uint64_t m;
+    if (drop <= 0) m = size << -drop;
+    else if (t == F32) m = drop > 62 ? 0 : size >> drop;
+    else {
+        uint64_t half = drop > 62 ? 0 : (uint64_t)1 << (drop - 1), rest = half ? size & (half * 2 - 1) : 0;
+        m = drop > 62 ? 0 : size >> drop;
+        m += rest > half || (rest == half && half && m & 1);
+    }
+    if (t == F32) m <<= mantissa - kept;
+    if (!m) return 0;
+    if (m >> (mantissa + 1)) m >>= 1, e++; /* rounded up to the next power of two */
+    uint64_t bits = m >> mantissa ? (uint64_t)(e - least) << mantissa : 0;
+    bits += m;
+    uint64_t infinity = (((uint64_t)1 << types[t].exponent) - 1) << mantissa;
+    if (bits > infinity) bits = infinity;
+    return sign << (types[t].bits - 1) | bits;
+}
+
+/* The elements of k in the order in which their steps take them. */
+static int element_of_step(int n)
+{
+    if (!form.pairs) return n;
+    int half = n >= form.k / 2, m = n - (half ? form.k / 2 : 0);
+    return m / 2 * 4 + m % 2 + (half ? 2 : 0);
+}
+
+static int64_t finite_parts(int t, double x, int *exponent) { return take_apart(t, isfinite(x) ? x : 0, exponent); }
+
+static uint64_t chip_step(int row, int col, int first, double c)
+{
+    int64_t terms[130], total = 0;
+    int exponents[130], count = 0, top;
+    long double plain = c;
+    terms[0] = finite_parts(form.c, c, &exponents[0]) * (1 << 23);
+    top = exponents[count++];
+    for (int n = first; n < first + form.step; n += form.group, count++) {
+        int z = element_of_step(n), e[4] = { 0 };
+        int64_t factors = 1;
+        if (form.scale) { /* of three bits behind the point */
+            factors = finite_parts(form.scale, scale_a[row][z], &e[0]) >> 20;
+            factors *= finite_parts(form.scale, scale_b[z][col], &e[1]) >> 20;
+        }
+        if (form.group > 1) {
+            int64_t quarters = 0;
+            for (int y = n; y < n + form.group; y++) quarters += (int64_t)(ma[row][y] * mb[y][col] * 4);
+            terms[count] = quarters * factors * ((int64_t)1 << 38);
+        } else {
+            terms[count] = finite_parts(form.a, ma[row][z], &e[2]);
+            terms[count] *= finite_parts(form.b, mb[z][col], &e[3]);
+        }
+        exponents[count] = e[0] + e[1] + e[2] + e[3];
+        top = exponents[count] > top ? exponents[count] : top;
+    }
+    for (int n = first; n < first + form.step; n++) {
+        int z = element_of_step(n);
+        long double x = ma[row][z], y = mb[z][col];
+        if (form.scale) x *= scale_a[row][z], y *= scale_b[z][col];
+        plain += x * y;
+    }
+    if (isnan(plain)) return form.c == F16 ? 0x7fff : 0x7fffffff;
+    if (isinf(plain)) return form.c == F16 ? (plain < 0 ? 0xfc00 : 0x7c00) : plain < 0 ? 0xff800000 : 0x7f800000;
+    for (int n = 0; n < count; n++) total += cut(terms[n], top - exponents[n] + 46 - form.fraction);
+    return compose(total, top - form.fraction, form.c, form.kept);
+}
+
+/* The f16 next to x, which is a multiple of 2^-24 or an f32. */
+static uint64_t nearest_f16(double x)
+{
+    if (isnan(x) || isinf(x)) return isnan(x) ? 0x7fff : x < 0 ? 0xfc00 : 0x7c00;
+    if (fabs(x) < 0x1p-30) return signbit(x) ? 0x8000 : 0;
+    uint64_t bits = fabs(x) > 0x1p17 ? 0x7c00 : compose((int64_t)ldexp(fabs(x), 44), -44, F16, 10);
+    return bits | (signbit(x) ? 0x8000u : 0);
+}
+
+static uint64_t chip_sum(int row, int col)
+{
+    double c = form.c_last ? 0 : mc[row][col];
+    uint64_t bits = 0;
+    for (int first = 0; first < form.k; first += form.step) {
+        bits = chip_step(row, col, first, c);
+        c = value_of(form.c, bits);
+    }
+    if (!form.c_last) return form.c == form.d ? bits : nearest_f16(c);
+    if (form.d == F16) return nearest_f16(mc[row][col] + c);
+    float sum = (float)mc[row][col] + (float)c;
+    uint32_t word;
+    memcpy(&word, &sum, 4);
+    return isnan(sum) ? 0x7fffffff : word;
+}
+
+static uint64_t expected; /* the bits of the element that evaluate has looked at last */
+
 /* Is `have` the sum? `size` adds up the magnitudes of the terms. */
 static bool right(int t, uint64_t have_bits, long double want, long double size, int k, bool exact,
                   bool saturate)
 {
     double have = value_of(t, have_bits);
+    if (chip && (t == F32 || t == F16)) return have_bits == expected;
     if (t == S32) {
         int64_t w = (int64_t)want;
         if (saturate) w = w > INT32_MAX ? INT32_MAX : w < INT32_MIN ? INT32_MIN : w;
@@ -331,27 +528,43 @@ static bool right(int t, uint64_t have_bits, long double want, long double size,
     if (t == F16 && fabsl(want) >= 65520) return isinf(have) && (have > 0) == (want > 0);
     if (t == F32 && fabsl(want) > 3.4028235e38L) return isinf(have) || fabs(have) > 3.3e38;
     if (exact) return have == (double)want;
-    long double bound = (k + 1) * (t == F64 ? ldexpl(size, -53) : ldexpl(size, -23));
+    long double bound = (k + 1) * (t == F64 ? ldexpl(size, -52) : ldexpl(size, -23)); /* .rz cuts */
     if (t == F16) bound += ldexpl(fabsl(want), -11) + ldexpl(1, -25);
     bound += ldexpl(1, t == F64 ? -1074 : -149);
     return fabsl((long double)have - want) <= bound;
 }
 
-static double ma[64][256], mb[256][256], mc[64][256];
-
 static void evaluate(int m, int n, int k, int row, int col, int op, long double *sum, long double *size)
 {
     (void)m;
     (void)n;
+    if (chip && (form.d == F32 || form.d == F16)) expected = chip_sum(row, col);
     *sum = mc[row][col];
     *size = fabs(mc[row][col]);
     for (int z = 0; z < k; z++) {
         long double p = op == 'x'   ? (ma[row][z] != mb[z][col])
                         : op == '&' ? (ma[row][z] && mb[z][col])
                                     : (long double)ma[row][z] * mb[z][col];
+        if (form.scale) p *= (long double)scale_a[row][z] * scale_b[z][col];
         *sum += p;
         *size += fabsl(p);
     }
+}
+
+/* What every chip under test takes, or the family of sm_120. */
+static const char *head_of(bool kind)
+{
+    static char head[80];
+    snprintf(head, sizeof head, ".version 8.7\n.target sm_%s\n.address_size 64\n",
+             kind ? "120a" : chip == 75 ? "75" : chip == 80 ? "80" : chip == 89 ? "89" : "90");
+    return head;
+}
+
+/* On a chip only sums of floats are of interest, in forms that it has. */
+static bool on_chip(int at, int dt, int least)
+{
+    if (!chip) return true;
+    return (dt == F32 || dt == F16) && chip >= (types[at].bits == 8 ? 89 : least);
 }
 
 static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infix, const char *suffix,
@@ -360,6 +573,7 @@ static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infi
     static machine x;
     char text[300], what[200];
     bool wide = at == F64;
+    if (!on_chip(at, ct, 16 * k > 128 || at != F16 ? 80 : 75)) return;
     int ea = m * k / 32, eb = k * 8 / 32, ec = m * 8 / 32;
     x.a_words = words_of(m * k, at);
     x.b_words = words_of(k * 8, bt);
@@ -370,6 +584,7 @@ static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infi
     snprintf(text, sizeof text, "%s %%d, %%a, %%b, %%c;", what);
     bool kind = strstr(infix, "kind") != NULL;
     for (int pass = 0; pass < 3; pass++) {
+        describe_form(MMA, at, bt, ct, ct, k, false, 0);
         for (int l = 0; l < 32; l++) {
             int row, col;
             for (int i = 0; i < ea; i++) {
@@ -391,10 +606,7 @@ static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infi
                 mc[row][col] = value_of(ct, b);
             }
         }
-        if (!run_instruction(kind ? ".version 8.7\n.target sm_120a\n.address_size 64\n"
-                                  : ".version 8.7\n.target sm_90\n.address_size 64\n",
-                             text, wide, wide, &x))
-            return;
+        if (!run_instruction(head_of(kind), text, wide, wide, &x)) return;
         int bad = 0;
         for (int l = 0; l < 32 && !bad; l++)
             for (int i = 0; i < ec && !bad; i++) {
@@ -476,20 +688,21 @@ static void test_quads(void)
         x.a_words = x.b_words = 2;
         x.c_words = ct == F16 ? 4 : 8;
         x.d_words = dt == F16 ? 4 : 8;
+        describe_form(MMA, F16, F16, ct, dt, 4, false, 0);
         snprintf(text, sizeof text, "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s %%d, %%a, %%b, %%c;",
                  layouts[acol], layouts[bcol], types[dt].name, types[ct].name);
         for (int l = 0; l < 32; l++) {
             int q = l % 16 / 4, up = l < 16 ? 0 : 4;
             for (int i = 0; i < 4; i++) {
-                uint64_t v = small_number(F16);
+                uint64_t v = number_of(0, F16);
                 put_bits(x.in[l], i * 16, 16, v);
                 *(acol ? &a[q][i % 4 + up][l % 4] : &a[q][l % 4 + up][i]) = value_of(F16, v);
-                v = small_number(F16);
+                v = number_of(0, F16);
                 put_bits(x.in[l] + 2, i * 16, 16, v);
                 *(bcol ? &b[q][i][l % 4 + up] : &b[q][l % 4][i + up]) = value_of(F16, v);
             }
             for (int i = 0; i < 8; i++) {
-                uint64_t v = small_number(ct);
+                uint64_t v = number_of(0, ct);
                 put_bits(x.in[l] + 4, i * types[ct].bits, types[ct].bits, v);
                 if (ct == F16)
                     c[q][l % 4 + up][i] = value_of(ct, v);
@@ -497,15 +710,21 @@ static void test_quads(void)
                     c[q][(l & 1) + (i & 2) + up][(i & 4) + (l & 2) + (i & 1)] = value_of(ct, v);
             }
         }
-        if (!run_instruction(HEAD, text, false, false, &x)) return;
+        if (!run_instruction(head_of(false), text, false, false, &x)) return;
         for (int l = 0; l < 32; l++)
             for (int i = 0; i < 8; i++) {
                 int q = l % 16 / 4, up = l < 16 ? 0 : 4;
                 int row = dt == F16 ? l % 4 + up : (l & 1) + (i & 2) + up,
                     col = dt == F16 ? i : (i & 4) + (l & 2) + (i & 1);
-                double want = c[q][row][col];
-                for (int z = 0; z < 4; z++) want += a[q][row][z] * b[q][z][col];
-                bad += value_of(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits)) != want;
+                long double want, size;
+                mc[row][col] = c[q][row][col];
+                for (int z = 0; z < 4; z++) {
+                    ma[row][z] = a[q][row][z];
+                    mb[z][col] = b[q][z][col];
+                }
+                evaluate(8, 8, 4, row, col, 0, &want, &size);
+                bad += !right(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits), want, size, 4, true,
+                              false);
             }
         CHECK(!bad, "%s: %d elements differ", text, bad);
     }
@@ -525,6 +744,7 @@ static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool o
     char text[300];
     int bits = types[at].bits, ea = 16 * k / 2 / 32, eb = k * 8 / 32, unit = bits == 4 ? 2 : 1, bad = 0;
     static double packed[16][128];
+    if (!on_chip(at, dt, 80)) return;
     x.a_words = words_of(16 * k / 2, at);
     x.b_words = words_of(k * 8, bt);
     x.c_words = x.d_words = words_of(16 * 8, dt);
@@ -533,25 +753,26 @@ static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool o
              "mma.sp%s.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%s %%d, %%a, %%b, %%c, %%0, %d;",
              ordered ? "::ordered_metadata" : "", k, infix, types[dt].name, types[at].name, types[bt].name,
              types[dt].name, selector);
+    describe_form(MMA, at, bt, dt, dt, k, true, 0);
     memset(x.in, 0, sizeof x.in);
     for (int l = 0; l < 32; l++)
         *metadata_of(&x, l) = random32(); /* lanes that are not asked hold anything */
     for (int l = 0; l < 32; l++) {
         int row, col;
         for (int i = 0; i < ea; i++) {
-            uint64_t v = small_number(at);
+            uint64_t v = number_of(0, at);
             isa_a(16, k / 2, at, l, i, &row, &col);
             put_bits(x.in[l], i * bits, bits, v);
             packed[row][col] = value_of(at, v);
         }
         for (int i = 0; i < eb; i++) {
-            uint64_t v = small_number(bt);
+            uint64_t v = number_of(0, bt);
             isa_b(k, bt, l, i, &row, &col);
             put_bits(x.in[l] + x.a_words, i * types[bt].bits, types[bt].bits, v);
             mb[row][col] = value_of(bt, v);
         }
         for (int i = 0; i < 4; i++) {
-            uint64_t v = small_number(dt);
+            uint64_t v = number_of(0, dt);
             isa_c(l, i, &row, &col);
             put_bits(x.in[l] + x.a_words + x.b_words, i * types[dt].bits, types[dt].bits, v);
             mc[row][col] = value_of(dt, v);
@@ -584,10 +805,7 @@ static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool o
                 ma[row][(j / 2 * 4 + second) * unit + e] = packed[row][(j + 1) * unit + e];
             }
         }
-    if (!run_instruction(strstr(infix, "kind") ? ".version 8.7\n.target sm_120a\n.address_size 64\n"
-                                               : ".version 8.7\n.target sm_90\n.address_size 64\n",
-                         text, false, false, &x))
-        return;
+    if (!run_instruction(head_of(strstr(infix, "kind") != NULL), text, false, false, &x)) return;
     for (int l = 0; l < 32; l++)
         for (int i = 0; i < 4; i++) {
             int row, col;
@@ -638,28 +856,29 @@ static void test_scaled_form(const char *kind, int k, int at, int bt, int st, in
              "%%d, %%a, %%b, %%c, %%0, {%d,%d}, %%1, {%d,%d};",
              k, kind, vectors, types[at].name, types[bt].name, types[st].name, byte, thread_a, byte,
              thread_b);
+    describe_form(MMA, at, bt, F32, F32, k, false, st);
     for (int l = 0; l < 32; l++) {
         uint32_t *scales = metadata_of(&x, l);
         int row, col;
         scales[0] = scales[1] = 0;
         for (int n = 0; n < 4; n++) {
-            scales[0] |= (uint32_t)small_number(st) << 8 * n;
-            scales[1] |= (uint32_t)(st == UE8M0 ? small_number(st) : 0x30 + random32() % 16) << 8 * n;
+            scales[0] |= (uint32_t)number_of(0, st) << 8 * n;
+            scales[1] |= (uint32_t)(st == UE8M0 ? number_of(0, st) : 0x30 + random32() % 16) << 8 * n;
         }
         for (int i = 0; i < ea; i++) {
-            uint64_t v = small_number(at);
+            uint64_t v = number_of(0, at);
             isa_a(16, k, at, l, i, &row, &col);
             put_bits(x.in[l], i * types[at].bits, types[at].bits, v);
             ma[row][col] = value_of(at, v);
         }
         for (int i = 0; i < eb; i++) {
-            uint64_t v = small_number(bt);
+            uint64_t v = number_of(0, bt);
             isa_b(k, bt, l, i, &row, &col);
             put_bits(x.in[l] + x.a_words, i * types[bt].bits, types[bt].bits, v);
             mb[row][col] = value_of(bt, v);
         }
         for (int i = 0; i < 4; i++) {
-            uint64_t v = small_number(F32);
+            uint64_t v = number_of(0, F32);
             isa_c(l, i, &row, &col);
             put_bits(x.in[l] + x.a_words + x.b_words, i * 32, 32, v);
             mc[row][col] = value_of(F32, v);
@@ -668,10 +887,10 @@ static void test_scaled_form(const char *kind, int k, int at, int bt, int st, in
     for (int z = 0; z < k; z++) { /* rows g and g + 8: the even and odd lane of a pair */
         int at_byte = (byte + z / (k / vectors)) * 8;
         for (int row = 0; row < 16; row++)
-            ma[row][z] *=
+            scale_a[row][z] =
                 value_of(st, metadata_of(&x, row % 8 * 4 + thread_a * 2 + row / 8)[0] >> at_byte & 255);
         for (int col = 0; col < 8; col++)
-            mb[z][col] *= value_of(st, metadata_of(&x, col * 4 + thread_b)[1] >> at_byte & 255);
+            scale_b[z][col] = value_of(st, metadata_of(&x, col * 4 + thread_b)[1] >> at_byte & 255);
     }
     if (!run_instruction(".version 8.7\n.target sm_120a\n.address_size 64\n", text, false, false, &x)) return;
     for (int l = 0; l < 32; l++)
@@ -912,7 +1131,9 @@ static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, i
     int rc = m * n * types[ct].bits / 32 / (ct == F64 ? 64 : 32),
         rd = m * n * types[dt].bits / 32 / (dt == F64 ? 64 : 32);
     const char *p = t == F64 ? "g" : "r";
+    if (!on_chip(t, dt, t == F16 ? 75 : 80)) return;
     if (bits < 8) lda = k + pad, ldb = k + pad;
+    describe_form(WMMA, t, t, ct, dt, k, false, 0);
     braces(fa, p, 0, ra);
     braces(fb, p, 10, rb);
     braces(fc, p, 20, rc);
@@ -927,33 +1148,33 @@ static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, i
     memset(c, 0, sizeof c);
     for (int row = 0; row < m; row++)
         for (int z = 0; z < k; z++) {
-            uint64_t v = small_number(t);
+            uint64_t v = number_of(0, t);
             put_bits((uint32_t *)(void *)a, (acol ? z * lda + row : row * lda + z) * bits, bits, v);
             ma[row][z] = value_of(t, v);
         }
     for (int col = 0; col < n; col++)
         for (int z = 0; z < k; z++) {
-            uint64_t v = small_number(t);
+            uint64_t v = number_of(0, t);
             put_bits((uint32_t *)(void *)b, (bcol ? col * ldb + z : z * ldb + col) * bits, bits, v);
             mb[z][col] = value_of(t, v);
         }
     for (int row = 0; row < m; row++)
         for (int col = 0; col < n; col++) {
-            uint64_t v = small_number(ct);
+            uint64_t v = number_of(0, ct);
             put_bits((uint32_t *)(void *)c, (ccol ? col * ldc + row : row * ldc + col) * types[ct].bits,
                      types[ct].bits, v);
             mc[row][col] = value_of(ct, v);
         }
     static const char *const names[] = { "row", "col" };
     int at = sprintf(
-        ptx, ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 sa[4096]; .shared .align "
-             "128 .b8 sb[4096];\n"
+        ptx, "%s.shared .align 128 .b8 sa[4096]; .shared .align 128 .b8 sb[4096];\n"
              ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd) {\n"
              ".reg .b32 r<100>; .reg .b64 d<16>; .reg .f64 g<100>;\n"
              "ld.param.u64 d0, [pa]; ld.param.u64 d1, [pb]; ld.param.u64 d2, [pc]; ld.param.u64 d3, [pd];\n"
              "mov.u32 r90, %%tid.x; mul.wide.u32 d4, r90, 128; cvt.u32.u64 r91, d4; mov.u32 r92, sa; mov.u32 "
              "r93, sb;\n"
-             "add.u64 d5, d0, d4; add.u64 d6, d1, d4; add.u32 r94, r92, r91; add.u32 r95, r93, r91;\n");
+             "add.u64 d5, d0, d4; add.u64 d6, d1, d4; add.u32 r94, r92, r91; add.u32 r95, r93, r91;\n",
+             head_of(false));
     for (int x = 0; x < 128 && shared; x += 4)
         at += sprintf(ptx + at,
                       "ld.global.b32 r96, [d5+%d]; st.shared.b32 [r94+%d], r96; ld.global.b32 r96, [d6+%d]; "
@@ -1074,11 +1295,13 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
     int bits = types[at].bits, k = 256 / bits * (sparse ? 2 : 1), ka = sparse ? k / 2 : k,
         regs = n * types[dt].bits / 64, bad = 0, per = 32 / bits, unit = 1;
     static double packed[64][256];
+    if (!on_chip(at, dt, 90)) return;
+    describe_form(WGMMA, at, bt, dt, dt, k, sparse, 0);
     memset(image, 0, sizeof image);
     memset(in, 0, sizeof in);
     for (int row = 0; row < 64; row++)
         for (int z = 0; z < ka; z++) {
-            uint64_t v = small_number(at);
+            uint64_t v = number_of(0, at);
             packed[row][z] = value_of(at, v) * sa;
             if (!registers) {
                 put_bits(image, (int)where(&oa, bits, row, z), bits, v);
@@ -1089,7 +1312,7 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
         }
     for (int col = 0; col < n; col++)
         for (int z = 0; z < k; z++) {
-            uint64_t v = small_number(bt);
+            uint64_t v = number_of(0, bt);
             put_bits(image, TILE_B * 8 + (int)where(&ob, bits, col, z), bits, v);
             mb[z][col] = value_of(bt, v) * sb;
         }
@@ -1115,7 +1338,7 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
     for (int w = 0; w < 4; w++)
         for (int l = 0; l < 32; l++)
             for (int i = 0; i < n / 2; i++) {
-                uint64_t v = small_number(dt);
+                uint64_t v = number_of(0, dt);
                 put_bits(&in[(w * 32 + l) * 132 + 4], i * types[dt].bits % 4096, types[dt].bits, v);
                 mc[w * 16 + l / 4 + 8 * (i >> 1 & 1)][i / 4 * 8 + l % 4 * 2 + (i & 1)] =
                     accumulate ? value_of(dt, v) : 0;
@@ -1565,50 +1788,57 @@ static void test_forms(const char *device, int least)
     free(list);
 }
 
-/* --- other chips run in processes of their own, for the library is one chip for its whole life ---- */
+/* --- the chips ---------------------------------------------------------------------------------- */
 
-static void on_device(const char *device, int argc, char **argv, void (*tests)(void))
+static void test_sums(int sm)
 {
-    int ends[2], counts[2] = { 0, 1 };
-    fflush(NULL);
-    if (pipe(ends)) return;
-    pid_t child = fork();
-    if (!child) {
-        setenv("PTXSIM_DEVICE", device, 1);
-        sim_open(argc, argv);
-        tests();
-        SAME(cuDevicePrimaryCtxRelease_v2_(0), 0);
-        counts[0] = passed;
-        counts[1] = failed;
-        _exit(write(ends[1], counts, sizeof counts) != sizeof counts);
+    chip = sm;
+    set_option("exact-sums", 0);
+    for (int turn = 0; turn < 3; turn++) {
+        test_mma();
+        test_quads();
+        if (sm >= 80) test_sparse();
+        if (sm == 120) test_mma_kinds();
+        if (sm == 120) test_scaled();
     }
-    close(ends[1]);
-    if (read(ends[0], counts, sizeof counts) != sizeof counts)
-        fprintf(stderr, "the tests on %s did not end\n", device);
-    close(ends[0]);
-    waitpid(child, NULL, 0);
-    passed += counts[0];
-    failed += counts[1];
+    test_wmma();
+    if (sm == 90) test_wgmma();
+    chip = 0;
 }
+
+static void tests_sm_75(void) { test_sums(75); }
+static void tests_sm_80(void) { test_sums(80); }
+static void tests_sm_89(void) { test_sums(89); }
 
 static void tests_sm_100(void)
 {
+    set_option("exact-sums", 1);
     test_forms("sm_100", 4);
     test_byte_matrices();
+    test_sums(100);
 }
 
 static void tests_sm_120(void)
 {
+    set_option("exact-sums", 1);
     test_forms("sm_120", 10);
     test_mma_kinds();
     test_scaled();
+    test_sums(120);
 }
 
 int main(int argc, char **argv)
 {
+    seed ^= (uint64_t)time(NULL) * 0x9e3779b97f4a7c15u;
+    if (getenv("PTXGEN_SEED")) seed = strtoull(getenv("PTXGEN_SEED"), NULL, 0);
+    printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)seed);
+    on_device("sm_75", argc, argv, tests_sm_75);
+    on_device("sm_80", argc, argv, tests_sm_80);
+    on_device("sm_89", argc, argv, tests_sm_89);
     on_device("sm_100", argc, argv, tests_sm_100);
     on_device("sm_120", argc, argv, tests_sm_120);
     sim_open(argc, argv);
+    set_option("exact-sums", 1);
     test_forms("sm_90", 55);
     test_mma();
     test_quads();
@@ -1619,5 +1849,6 @@ int main(int argc, char **argv)
     test_faults();
     test_refusals();
     test_compiled();
+    test_sums(90);
     return sim_close();
 }

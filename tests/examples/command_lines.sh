@@ -21,16 +21,19 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-for source in examples/*.c; do
-    example=$(basename "$source" .c)
-    command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
-    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
+# Without optimisation: it is the command that is tested.
+sources=$(ls examples/*.c)
+if command -v c++ >/dev/null 2>&1; then sources="$sources $(ls examples/*.cpp)"; else echo "skip: there is no c++"; fi
+for source in $sources; do
+    example=$(basename "${source%.*}")
+    command=$(sed -n 's/^ *\(c[c+][c+]* .*\)$/\1/p' "$source" | head -n 1)
+    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,; s,-O2,-O0,")
     check "$example compiles with: $command" 0 "" sh -c "$command"
 done
 
 # The command line is one table in every example; only generate and ptxdump take arguments.
-for source in examples/*.c; do
-    example=$(basename "$source" .c)
+for source in $sources; do
+    example=$(basename "${source%.*}")
     check "$example --help" 0 "--help  *this text" "$build/$example" --help
     check "an unknown option of $example" 2 "--colour: unknown option; --help lists" \
         "$build/$example" --colour red
@@ -43,6 +46,14 @@ for source in examples/*.c; do
 done
 
 check "saxpy" 0 " 0 wrong" "$build/saxpy"
+check "a picture that cannot be written" 1 "/nowhere/x.png: No such file" \
+    "$build/mandelbrot" --width 8 --height 8 --out /nowhere/x.png
+graph="$build/shader_graph"
+check "a graph without its third colour" 2 "    ^ ',' is missing here" "$graph" --graph "x, y"
+check "a graph with an unknown name" 2 "     ^ neither a name" "$graph" --graph "x,y, foo(x)"
+check "a graph with too few arguments" 2 "         ^ ',' is missing" "$graph" --graph "x,y,min(x)"
+check "a graph with more behind it" 2 "      ^ the text should end here" "$graph" --graph "x,y,1 2"
+check "a graph that is empty" 2 "^^ a number, a name" "$graph" --graph ""
 decode=$build/flash_decode
 check "attention, small" 0 ": ok" "$decode" --heads 4 --kv-heads 2 --head-dim 64 --lengths 0,1,70 --repeat 1
 check "attention, bf16" 0 ": ok" \
@@ -96,6 +107,19 @@ check "a drawn text" 0 "; 3 tokens" \
     "$generate" $model "" --tokens 3 --temperature 1 --top-k 5 --top-p 0.9 --seed 7
 check "an option with its value behind =" 0 "; 2 tokens written" "$generate" $model x --tokens=2
 check "a flag with a value" 2 "takes no value" "$generate" $model x --graph=1
+check "a prompt in parts, keys and values in pages" 0 "; 2 tokens written" \
+    "$generate" $model "Once upon a time there was a king" --tokens 2 --batch 3 --page-size 16
+check "the same text from one pass, from parts and from pages" 0 "^1$" sh -c \
+    'for o in "--batch 512" "--batch 1" "--batch 4" "--page-size 16"; do
+         "$1" "$2" "The king had a daughter" --tokens 2 $o 2>/dev/null; done | sort -u | wc -l | tr -d " "' \
+    sh "$generate" $model
+check "the prompt in parts of nothing" 2 "batch: '0' is no whole number from 1 to 4096" \
+    "$generate" $model x --batch 0
+check "the prompt in parts that are too large" 2 "batch: '4097' is no whole number from 1 to 4096" \
+    "$generate" $model x --batch 4097
+check "pages of another size" 2 "page-size: must be 0 or a power of two from 16" \
+    "$generate" $model x --page-size 24
+check "pages in the persistent kernel" 2 "takes no pages" "$generate" $model x --persistent --page-size 32
 check "more context than the model has" 0 "the model has 512 positions" \
     "$generate" $model "The king" --tokens 1 --context 513
 check "no prompt" 2 "needed" "$generate" $model

@@ -10,23 +10,11 @@
 #include "../../ptxgen_cuda.h"
 #include "../llamatest.h"
 #include <pthread.h>
-#include <unistd.h>
 
 static uint32_t number_of(const char *name, uint32_t otherwise)
 {
     const char *text = getenv(name);
     return text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
-}
-
-/* An option of the CPU driver. 0: this is another driver. */
-static int set_option(const char *name, int value)
-{
-    void (*set)(const char *, int);
-    void *symbol = ptxcu_symbol(device, "ptxsim_set");
-    if (!symbol) return 0;
-    memcpy(&set, &symbol, sizeof symbol);
-    set(name, value);
-    return 1;
 }
 
 /* -- one launch -- */
@@ -47,7 +35,7 @@ static int run_persistent(llama *m, sequences *s, uint32_t n, float *logits)
     ok = CHECK_MORE(llama_persistent_launch(m, &p, stream, &why) == 0, why.text)
          && CHECK_MORE(llama_persistent_end(m, &p, stream, &why) == 0, why.text)
          && CHECK(p.state->status == PTXK_DECODER_DONE)
-         && (!logits || fine(ptxcu_download(device, logits, m->logits, 0, m->logits.bytes, stream)))
+         && (!logits || fine(ptxcu_download(device, logits, m->step.logits, 0, m->step.logits.bytes, stream)))
          && fine(ptxcu_stream_sync(device, stream));
     for (b = 0; ok && b < s->batch; b++) {
         ok = CHECK(p.state->written[b] == n) && CHECK(p.state->length[b] == s->length[b] + n - 1);
@@ -116,7 +104,7 @@ static void both_forms(model_file *f, sequences *s, uint32_t kv_type, uint32_t n
     o.max_seq = longest + n;
     o.kv_type = kv_type;
     if (!CHECK_MORE(llama_open(&m, device, &f->g, f->file, &o, NULL, &why) == 0, why.text)) return;
-    if (with_logits) logits = (float *)malloc(m.logits.bytes);
+    if (with_logits) logits = (float *)malloc(m.step.logits.bytes);
     many = *s;
     many.steps = longest + n - 1;
     CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text);
@@ -246,8 +234,8 @@ static void test_schedules(void)
     if (!open_made(&f, &made)
         || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
         return;
-    logits = (float *)malloc(m.logits.bytes);
-    wanted = (float *)malloc(m.logits.bytes);
+    logits = (float *)malloc(m.step.logits.bytes);
+    wanted = (float *)malloc(m.step.logits.bytes);
     start.steps = (start.length[0] > start.length[1] ? start.length[0] : start.length[1]) + TOKENS - 1;
     for (seed = 0; logits && wanted && seed <= most; seed++) {
         set_option("seed", (int)seed);
@@ -255,7 +243,7 @@ static void test_schedules(void)
         if (!run_model(&m, &many, NULL) || !run_persistent(&m, &one, TOKENS, seed ? logits : wanted)) break;
         if (seed == 0) first = one, first_many = many;
         wrong += memcmp(&one, &first, sizeof one) != 0 || memcmp(&many, &first_many, sizeof many) != 0;
-        bits += seed && memcmp(logits, wanted, m.logits.bytes) != 0;
+        bits += seed && memcmp(logits, wanted, m.step.logits.bytes) != 0;
     }
     CHECK(seed == most + 1 && wrong == 0 && bits == 0);
     set_option("seed", 0);
@@ -427,19 +415,6 @@ static void test_stopped(void)
     free(prompt);
     llama_close(&m);
     close_file(&f);
-}
-
-/* As many multiprocessors as a block for each is a reasonable number on a CPU. */
-static int small_device(void)
-{
-    static char path[] = "/tmp/persistent-XXXXXX";
-    int file;
-    if (getenv("PTXSIM_DEVICE")) return 1;
-    file = mkstemp(path);
-    if (file < 0 || write(file, "sm = 90\nsms = 3\n", 16) != 16 || setenv("PTXSIM_DEVICE", path, 1)) return 0;
-    close(file);
-    if (!fine(ptxcu_open(&device, NULL))) return 0;
-    return unlink(path) == 0;
 }
 
 int main(void)

@@ -298,6 +298,7 @@ static void reductions_and_scans(void) {
 }
 
 static void histograms_and_compaction(void) {
+    int64_t w;
     ptx_val x, y, z, i, has, mask, before, total;
     start(AMPERE), BLOCK(256), ST(mine, 0, U(0)), BAR;
     i = ptx_for(k, ptx_mad(k, ptx_ctaid_x(k), U(256), tid), n, ptx_shl(k, ptx_nctaid_x(k), I(8)));
@@ -312,7 +313,7 @@ static void histograms_and_compaction(void) {
     i = ptx_for(k, tid, n, U(256)), x = ptx_and(k, LD(at(q, i, 4), 0), I(255));
     ptx_red(k, PTX_ATOM_ADD, ptx_at(at(y, ptx_as(x, PTX_U32), 4), 0), U(1)), END, BAR;
     z = LD(mine, 0);
-    for (i = U(1); i.bits < 8; i.bits++) z = ADD(z, LD(mine, (int64_t)i.bits * 1024));
+    for (w = 1; w < 8; w++) z = ADD(z, LD(mine, w * 1024));
     out(z), CLEAN;
     /* compaction in a warp: place by ballot and lanemask, one atomic by the first lane */
     start(AMPERE), x = LD(at(q, tid, 4), 0), has = SETP(PTX_NE, x, U(0)), mask = ptx_ballot(k, has, FULL);
@@ -779,18 +780,19 @@ static void rows(void) {
 
 /* Blocks of two and three dimensions. */
 static void dimensions(void) {
-    ptx_val x, y, z, i, j, tile, flat;
+    ptx_val x, y, z, j, tile, flat;
+    uint32_t i;
     ptx_var v;
     /* 32 x 8 threads turn a tile of 32 x 32, padded by one */
     start(AMPERE), BLOCK3(32, 8, 1), tile = ptx_shared(k, "tile", PTX_F32, 32 * 33, 4), y = ptx_tid_y(k);
     flat = ptx_mad(k, y, U(32), tid);
-    for (i = U(0); i.bits < 4; i.bits++)
-        ptx_st(k, PTX_U32, ptx_at(at(tile, ptx_mad(k, ADD(y, U(8 * i.bits)), U(33), tid), 4), 0),
+    for (i = 0; i < 4; i++)
+        ptx_st(k, PTX_U32, ptx_at(at(tile, ptx_mad(k, ADD(y, U(8 * i)), U(33), tid), 4), 0),
                LD(at(q, tid, 4), 0));
     BAR;
-    for (i = U(0); i.bits < 4; i.bits++)
-        ST(at(p, flat, 4), (int64_t)i.bits * 1024,
-           LD(at(tile, ptx_mad(k, tid, U(33), ADD(y, U(8 * i.bits))), 4), 0));
+    for (i = 0; i < 4; i++)
+        ST(at(p, flat, 4), (int64_t)i * 1024,
+           LD(at(tile, ptx_mad(k, tid, U(33), ADD(y, U(8 * i))), 4), 0));
     CLEAN;
     /* the same in a loop, block not declared */
     start(AMPERE), launch.block[0] = 32, launch.block[1] = 8;
@@ -861,6 +863,7 @@ static uint32_t wide_of(uint32_t x) { return x * 2 + 1; }
 static void ways(void) {
     ptx_val i, x, y, a[3];
     ptx_label l[4], behind;
+    uint32_t which;
     ptx_var v;
     ptx_kernel *f, *g;
     ptx_module_desc d;
@@ -869,8 +872,7 @@ static void ways(void) {
     f = ptx_func(m, "clamped", PTX_U32), x = ptx_param(f, "x", PTX_U32), y = ptx_param(f, "most", PTX_U32);
     ptx_return(f, ptx_min(f, x, y));
     g = ptx_func(m, "summed", PTX_U32), x = ptx_param(g, "x", PTX_U32);
-    for (a[0] = U(16); a[0].bits; a[0].bits /= 2)
-        x = ptx_add(g, x, ptx_shfl_bfly(g, x, U(a[0].bits), I(31), FULL));
+    for (which = 16; which; which /= 2) x = ptx_add(g, x, ptx_shfl_bfly(g, x, U(which), I(31), FULL));
     ptx_return(g, x);
     k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL), q = ptx_param_ptr(k, "q", PTX_GLOBAL);
     n = ptx_param(k, "n", PTX_U32), tid = ptx_tid_x(k);
@@ -878,14 +880,14 @@ static void ways(void) {
     IF(SETP(PTX_EQ, tid, U(0))), a[0] = x, a[1] = U(7), out(ptx_call(k, f, 2, a)), END;
     a[0] = tid, a[1] = n, y = ptx_func_address(k, f), out(ptx_call_indirect(k, y, PTX_U32, 2, a)), CLEAN;
     /* a jump through a table, by something uniform and by something not */
-    for (i = U(0); i.bits < 2; i.bits++) {
+    for (which = 0; which < 2; which++) {
         uint32_t j;
         start(AMPERE), behind = ptx_label_new(k), v = ptx_var_new(k, U(0));
         for (j = 0; j < 4; j++) l[j] = ptx_label_new(k);
-        ptx_brx(k, i.bits ? ptx_as(ptx_and(k, tid, U(3)), PTX_U32) : n, 4, l, behind);
+        ptx_brx(k, which ? ptx_as(ptx_and(k, tid, U(3)), PTX_U32) : n, 4, l, behind);
         for (j = 0; j < 4; j++) {
             ptx_place(k, l[j]), ptx_set(k, v, ADD(tid, U(wide_of(j))));
-            if (!i.bits) BAR;
+            if (!which) BAR;
             ptx_bra(k, behind);
         }
         ptx_place(k, behind), BAR, out(ptx_get(k, v)), CLEAN;

@@ -893,7 +893,9 @@ static void bad_descriptions_are_refused(void) {
     REFUSE(out_type = PTX_U32, "out_type is PTX_U32");
     REFUSE(out_type = PTXK_F16, "out_type is PTXK_F16, must be PTX_F32");
     REFUSE(out_type = 0, "out_type is 0");
-    REFUSE(flags = 4, "flags is 4");
+    REFUSE(flags = 8, "flags is 8");
+    REFUSE(flags = 4, "page_size is 0");
+    REFUSE(page_size = 24, "page_size is 24");
     REFUSE(window = (1u << 30) + 1, "window is 1073741825, must be at most 2^30");
     REFUSE(precision = 1, "precision is 1, must be PTXK_PREFILL_EXACT with 16-bit types");
     REFUSE(precision = 2, "precision is 2");
@@ -998,6 +1000,147 @@ static void bounds_above_the_rows_of_ragged_batches(void) {
     REFUSE(out = a.q + 16, "out overlaps q");
     REFUSE(k = a.out, "out overlaps k");
 #undef REFUSE
+}
+
+/* -- keys and values in pages -- */
+
+typedef struct pages {
+    uint32_t per_sequence, count, *table;
+    char *k, *v; /* the pools */
+    size_t bytes;
+} pages;
+
+/* The keys of a problem in pages, in any order, among others that are NaN. */
+static pages pages_of(const problem *p) {
+    uint32_t size = p->desc.page_size, b, i, h, n;
+    size_t head = p->desc.head_dim * ref_bytes(p->format), row = head * p->desc.kv_heads;
+    pages g;
+    g.per_sequence = p->shape.kv_len / size + 1 + random_below(2);
+    g.count = g.per_sequence * p->shape.batch + random_below(3);
+    g.bytes = g.count * size * row;
+    g.table = (uint32_t *)malloc(g.count * sizeof *g.table);
+    g.k = (char *)malloc(g.bytes);
+    g.v = (char *)malloc(g.bytes);
+    memset(g.k, 0xff, g.bytes);
+    memset(g.v, 0xff, g.bytes);
+    for (i = 0; i < g.count; i++) {
+        uint32_t other = random_below(i + 1);
+        g.table[i] = g.table[other];
+        g.table[other] = i;
+    }
+    for (b = 0; b < p->shape.batch; b++)
+        for (i = 0; i < p->kv_lens[b]; i++)
+            for (h = 0; h < p->desc.kv_heads; h++) {
+                size_t page = g.table[b * g.per_sequence + i / size], to, from;
+                n = p->desc.flags & PTXK_PREFILL_PAGE_ROWS ? i % size * p->desc.kv_heads + h
+                                                           : h * size + i % size;
+                to = page * size * row + n * head;
+                from = key_at(p, b, i, h) * ref_bytes(p->format);
+                memcpy(g.k + to, p->k + from, head);
+                memcpy(g.v + to, p->v + from, head);
+            }
+    return g;
+}
+
+static int paged_run(problem *p, const pages *g) {
+    int ok;
+    p->args.q = upload(p->q, p->q_count * ref_bytes(p->format));
+    p->args.k = upload(g->k, g->bytes);
+    p->args.v = upload(g->v, g->bytes);
+    p->args.block_table = upload(g->table, g->per_sequence * p->shape.batch * sizeof *g->table);
+    p->args.max_pages = g->per_sequence;
+    p->args.pool_pages = g->count;
+    p->args.cu_q = p->ragged ? upload(p->cu_q, (p->shape.batch + 1) * sizeof *p->cu_q) : 0;
+    p->args.cu_kv = p->ragged ? upload(p->cu_kv, (p->shape.batch + 1) * sizeof *p->cu_kv) : 0;
+    ok = launch(p);
+    cu.cuMemFree(p->args.q);
+    cu.cuMemFree(p->args.k);
+    cu.cuMemFree(p->args.v);
+    cu.cuMemFree(p->args.block_table);
+    if (p->ragged) {
+        cu.cuMemFree(p->args.cu_q);
+        cu.cuMemFree(p->args.cu_kv);
+    }
+    return ok;
+}
+
+static void pages_free(pages *g) {
+    free(g->table);
+    free(g->k);
+    free(g->v);
+}
+
+static void keys_in_pages(void) {
+    static const uint32_t lens[] = {0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200},
+                          dims[] = {8, 40, 64, 96, 128, 256}, targets[] = {75, 80, 89, 90},
+                          windows[] = {0, 0, 1, 17, 64, 150};
+    uint32_t round, b;
+    for (round = 0; round < 48; round++) {
+        uint32_t q_lens[BATCH_MAX], kv_lens[BATCH_MAX], batch = 1 + random_below(3), ragged = round & 1,
+                 kv_heads = 1 + random_below(3);
+        ptxk_flash_prefill_desc desc = describe(kv_heads * (1 + random_below(4)), kv_heads, one_of(dims, 6),
+                                                (enum ref_format)random_below(3), random_below(8));
+        problem p;
+        pages g;
+        desc.page_size = 16u << random_below(4);
+        desc.window = one_of(windows, 6);
+        for (b = 0; b < batch; b++) {
+            int again = b && !ragged;
+            q_lens[b] = again ? q_lens[0] : one_of(lens, 12);
+            kv_lens[b] = again ? kv_lens[0] : one_of(lens, 12);
+        }
+        p = problem_new(desc, ROWS, (int)ragged, q_lens, kv_lens, batch);
+        p.target = PTX_SM(one_of(targets, 4));
+        g = pages_of(&p);
+        if (paged_run(&p, &g)) problem_compare(&p);
+        pages_free(&g);
+        problem_free(&p);
+    }
+}
+
+/* The same bits as from rows, where tiles are the same: pages hold whole tiles. */
+static void pages_and_rows_have_the_same_bits(void) {
+    static const uint32_t q_len = 130, kv_len = 200;
+    ptxk_flash_prefill_desc desc = describe(4, 2, 64, REF_F16, 3);
+    problem p = problem_new(desc, ROWS, 0, &q_len, &kv_len, 1);
+    char *out = (char *)malloc(p.out_count * 2);
+    pages g;
+    problem_run(&p);
+    memcpy(out, p.out, p.out_count * 2);
+    p.desc.page_size = 64;
+    g = pages_of(&p);
+    CHECK(paged_run(&p, &g) && !memcmp(out, p.out, p.out_count * 2));
+    pages_free(&g);
+    free(out);
+    problem_free(&p);
+}
+
+/* A page that is none makes those rows NaN that see it, tile by tile; so do more keys than pages. */
+static void pages_past_the_pool(void) {
+    static const uint32_t lens[] = {40, 100, 33};
+    ptxk_flash_prefill_desc desc = describe(2, 1, 64, REF_F16, 3);
+    uint32_t i, last;
+    problem p;
+    pages g;
+    desc.page_size = 64;
+    p = problem_new(desc, ROWS, 1, lens, lens, 3);
+    g = pages_of(&p);
+    last = p.cu_q[3];
+    g.table[g.per_sequence + 1] = g.count; /* of keys 64 ... 99 of the second sequence */
+    CHECK(paged_run(&p, &g));
+    for (i = 0; i < last; i++) {
+        int second = i >= p.cu_q[1] && i < p.cu_q[2];
+        CHECK(isnan(ref_get(p.out, REF_F16, out_at(&p, 0, i, 1))) == second);
+        CHECK((isnan(p.lse[i]) != 0) == second);
+    }
+    g.table[g.per_sequence + 1] = 0;
+    g.per_sequence = 1; /* 64 positions: the second sequence has more keys */
+    CHECK(paged_run(&p, &g));
+    for (i = 0; i < last; i++)
+        if (i < p.cu_q[1] || (i >= p.cu_q[1] && i < p.cu_q[2]))
+            CHECK(isnan(ref_get(p.out, REF_F16, out_at(&p, 0, i, 0))) == (i >= p.cu_q[1]));
+    pages_free(&g);
+    problem_free(&p);
 }
 
 /* -- what the CPU driver counts -- */
@@ -1119,6 +1262,9 @@ int main(void) {
         ragged_batches_with_empty_sequences();
         lengths_beyond_the_arguments();
         out_may_be_q();
+        keys_in_pages();
+        pages_and_rows_have_the_same_bits();
+        pages_past_the_pool();
         offsets_past_2_to_32_elements();
         every_tile_edge();
         every_head_dim();

@@ -476,6 +476,7 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "barrier-places", &sim_option.barrier_places },
                     { "perturb", &sim_option.perturb },
                     { "contract", &sim_option.contract },
+                    { "exact-sums", &sim_option.exact_sums },
                     { "suspects", &sim_option.suspects },
                     { "budget", &sim_option.budget },
                     { "profile", &sim_option.profile },

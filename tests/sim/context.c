@@ -1,5 +1,5 @@
 /* context.c - contexts: whose they are, which is current, their limits, what they leave behind. */
-#include "driver.h"
+#include "texture.h"
 
 static sim_context *contexts, *primary;
 static uint64_t context_ids;
@@ -77,6 +77,8 @@ static void report_leaks(sim_context *c)
     for (const sim_link *k = c->links; k; k = k->next) leak("a link state", k->handle);
     sim_graphs_report(c, leak);
     sim_libraries_report(c, leak);
+    sim_arrays_report(c, leak);
+    sim_external_report(c, leak);
 }
 
 static void empty(sim_context *c, bool look)
@@ -89,6 +91,8 @@ static void empty(sim_context *c, bool look)
     while (c->modules) { sim_module *m = c->modules; c->modules = m->next; sim_module_free(m); }
     sim_links_free(c);
     sim_pools_free(c);
+    sim_arrays_free(c);
+    sim_external_free(c);
     sim_memory_free_context(c);
     c->grid_workspace = 0;
     c->sticky = 0;

@@ -2,7 +2,7 @@
  *
  * Pageable host memory is read at the call and written before the call returns; pinned memory is read
  * and written when the work runs, which may be late. */
-#include "driver.h"
+#include "texture.h"
 
 uint64_t sim_checked_copies;           /* copies in queues whose pinned source is watched */
 
@@ -273,10 +273,10 @@ typedef struct sim_memcpy3d {
 _Static_assert(sizeof(sim_memcpy2d) == 128 && sizeof(sim_memcpy3d) == 200, "as the driver has them");
 
 /* Memory types: 1 host, 2 device, 3 array, 4 either. */
-static int side_of(unsigned type, const void *host, uint64_t device, size_t x, size_t y, size_t z,
-                   size_t pitch, size_t height, size_t width, size_t rows, sim_side *out)
+static int side_of(unsigned type, const void *host, uint64_t device, const void *array, size_t x, size_t y,
+                   size_t z, size_t pitch, size_t height, size_t width, size_t rows, size_t depth, sim_side *out)
 {
-    if (type == 3) return CU_NOT_SUPPORTED;
+    if (type == 3) return sim_array_side(array, x, y, z, width, rows, depth, out);
     if (type != 1 && type != 2 && type != 4) return CU_INVALID_VALUE;
     if (x >= FAR || width >= FAR || y > INT32_MAX || rows > INT32_MAX || height > INT32_MAX)
         return CU_INVALID_VALUE;
@@ -296,11 +296,11 @@ int sim_copy_of_3d(const void *description, sim_copy *k)
 {
     const sim_memcpy3d *p = description;
     if (!p || p->src_lod || p->dst_lod) return CU_INVALID_VALUE;
-    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_x, p->src_y, p->src_z, p->src_pitch,
-                       p->src_height, p->width, p->height, &k->from);
+    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, p->src_z,
+                       p->src_pitch, p->src_height, p->width, p->height, p->depth, &k->from);
     if (!code)
-        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_x, p->dst_y, p->dst_z, p->dst_pitch,
-                       p->dst_height, p->width, p->height, &k->to);
+        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, p->dst_z,
+                       p->dst_pitch, p->dst_height, p->width, p->height, p->depth, &k->to);
     k->width = p->width;
     k->height = p->height;
     k->depth = p->depth;
@@ -325,7 +325,7 @@ void sim_copy_to_3d(const sim_copy *k, void *description)
 }
 
 static sides sides_of(unsigned to, unsigned from)
-{ return (sides)((to == 2 ? TO_DEVICE : 0) | (from == 2 ? FROM_DEVICE : 0)); }
+{ return (sides)((to == 2 || to == 3 ? TO_DEVICE : 0) | (from == 2 || from == 3 ? FROM_DEVICE : 0)); }
 
 static int copy_2d(sim_context *c, const sim_memcpy2d *p, const void *stream, bool synchronous)
 {
@@ -333,11 +333,11 @@ static int copy_2d(sim_context *c, const sim_memcpy2d *p, const void *stream, bo
     if (!p) return CU_INVALID_VALUE;
     k.width = p->width;
     k.height = p->height;
-    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_x, p->src_y, 0, p->src_pitch, 0,
-                       p->width, p->height, &k.from);
+    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, 0, p->src_pitch,
+                       0, p->width, p->height, 1, &k.from);
     if (!code)
-        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_x, p->dst_y, 0, p->dst_pitch, 0,
-                       p->width, p->height, &k.to);
+        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, 0, p->dst_pitch,
+                       0, p->width, p->height, 1, &k.to);
     return code ? code : submit_copy(c, &k, stream, synchronous, sides_of(p->dst_type, p->src_type));
 }
 
@@ -358,6 +358,68 @@ SIM_API cuMemcpy3D_v2(const sim_memcpy3d *p)
 { ENTER(cuMemcpy3D_v2); USABLE(); return leave(copy_3d(c, p, NULL, true)); }
 SIM_API cuMemcpy3DAsync_v2(const sim_memcpy3d *p, void *stream)
 { ENTER(cuMemcpy3DAsync_v2); USABLE(); return leave(copy_3d(c, p, stream, false)); }
+
+/* --- arrays of one dimension, by bytes -------------------------------------------------------- */
+
+static int flat_side(const void *handle, size_t offset, size_t n, sim_side *out)
+{
+    const sim_array *a = sim_array_of(handle);
+    if (a && (a->dims != 1 || a->layered)) return CU_INVALID_VALUE;
+    return sim_array_side(handle, offset, 0, 0, n, 1, 1, out);
+}
+
+/* Of the two arrays and the two addresses one each is NULL or 0. */
+static int flat(sim_context *c, const void *to_array, uint64_t to, size_t to_offset, const void *from_array,
+                uint64_t from, size_t from_offset, size_t n, const void *stream, bool synchronous, sides which)
+{
+    sim_copy k = { .to = { to, n, n }, .from = { from, n, n }, .width = n, .height = 1, .depth = 1 };
+    int code = to_array ? flat_side(to_array, to_offset, n, &k.to) : to ? CU_OK : CU_INVALID_VALUE;
+    if (!code) code = from_array ? flat_side(from_array, from_offset, n, &k.from) : from ? CU_OK : CU_INVALID_VALUE;
+    return code ? code : submit_copy(c, &k, stream, synchronous, which);
+}
+
+SIM_API cuMemcpyHtoA_v2(const void *to, size_t offset, const void *from, size_t n)
+{
+    ENTER(cuMemcpyHtoA_v2);
+    USABLE();
+    return leave(flat(c, to, 0, offset, NULL, HOST(from), 0, n, NULL, true, TO_DEVICE));
+}
+SIM_API cuMemcpyAtoH_v2(void *to, const void *from, size_t offset, size_t n)
+{
+    ENTER(cuMemcpyAtoH_v2);
+    USABLE();
+    return leave(flat(c, NULL, HOST(to), 0, from, 0, offset, n, NULL, true, FROM_DEVICE));
+}
+SIM_API cuMemcpyHtoAAsync_v2(const void *to, size_t offset, const void *from, size_t n, void *s)
+{
+    ENTER(cuMemcpyHtoAAsync_v2);
+    USABLE();
+    return leave(flat(c, to, 0, offset, NULL, HOST(from), 0, n, s, false, TO_DEVICE));
+}
+SIM_API cuMemcpyAtoHAsync_v2(void *to, const void *from, size_t offset, size_t n, void *s)
+{
+    ENTER(cuMemcpyAtoHAsync_v2);
+    USABLE();
+    return leave(flat(c, NULL, HOST(to), 0, from, 0, offset, n, s, false, FROM_DEVICE));
+}
+SIM_API cuMemcpyDtoA_v2(const void *to, size_t offset, uint64_t from, size_t n)
+{
+    ENTER(cuMemcpyDtoA_v2);
+    USABLE();
+    return leave(flat(c, to, 0, offset, NULL, from, 0, n, NULL, true, BOTH_DEVICES));
+}
+SIM_API cuMemcpyAtoD_v2(uint64_t to, const void *from, size_t offset, size_t n)
+{
+    ENTER(cuMemcpyAtoD_v2);
+    USABLE();
+    return leave(flat(c, NULL, to, 0, from, 0, offset, n, NULL, true, BOTH_DEVICES));
+}
+SIM_API cuMemcpyAtoA_v2(const void *to, size_t to_offset, const void *from, size_t from_offset, size_t n)
+{
+    ENTER(cuMemcpyAtoA_v2);
+    USABLE();
+    return leave(flat(c, to, 0, to_offset, from, 0, from_offset, n, NULL, true, BOTH_DEVICES));
+}
 
 /* --- setting ---------------------------------------------------------------------------------- */
 

@@ -122,7 +122,16 @@ enum {
     X(cuStreamWriteValue32_v2) X(cuStreamWriteValue64_v2) X(cuThreadExchangeStreamCaptureMode) \
     X(cuGraphDebugDotPrint) X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) \
     X(cuGraphKernelNodeSetAttribute) X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) \
-    X(cuStreamCopyAttributes) X(cuStreamGetAttribute) X(cuStreamSetAttribute)
+    X(cuStreamCopyAttributes) X(cuStreamGetAttribute) X(cuStreamSetAttribute) \
+    X(cuArray3DCreate_v2) X(cuArray3DGetDescriptor_v2) X(cuArrayCreate_v2) X(cuArrayDestroy) \
+    X(cuArrayGetDescriptor_v2) X(cuMipmappedArrayCreate) X(cuMipmappedArrayDestroy) \
+    X(cuMipmappedArrayGetLevel) X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuTexObjectGetResourceDesc) \
+    X(cuTexObjectGetResourceViewDesc) X(cuTexObjectGetTextureDesc) X(cuSurfObjectCreate) \
+    X(cuSurfObjectDestroy) X(cuSurfObjectGetResourceDesc) X(cuMemcpyHtoA_v2) X(cuMemcpyAtoH_v2) \
+    X(cuMemcpyHtoAAsync_v2) X(cuMemcpyAtoHAsync_v2) X(cuMemcpyDtoA_v2) X(cuMemcpyAtoD_v2) X(cuMemcpyAtoA_v2) \
+    X(cuImportExternalMemory) X(cuExternalMemoryGetMappedBuffer) \
+    X(cuExternalMemoryGetMappedMipmappedArray) X(cuDestroyExternalMemory) X(cuImportExternalSemaphore) \
+    X(cuSignalExternalSemaphoresAsync) X(cuWaitExternalSemaphoresAsync) X(cuDestroyExternalSemaphore)
 
 enum {
 #define X(name) E_##name,
@@ -143,7 +152,7 @@ int sim_leave(int code);                         /* releases the lock */
 
 typedef enum sim_handle_kind {
     H_FREE, H_CONTEXT, H_MODULE, H_FUNCTION, H_STREAM, H_EVENT, H_LINK, H_GRAPH, H_NODE, H_EXEC, H_LIBRARY,
-    H_KERNEL, H_POOL, H_PHYSICAL, H_OBJECT
+    H_KERNEL, H_POOL, H_PHYSICAL, H_OBJECT, H_ARRAY, H_MIPMAP, H_TEXTURE, H_SURFACE, H_EXTERNAL
 } sim_handle_kind;
 typedef struct sim_handle {
     void *object;                      /* NULL: destroyed */
@@ -152,6 +161,7 @@ typedef struct sim_handle {
 } sim_handle;
 sim_handle *sim_handle_new(sim_handle_kind kind, void *object);      /* NULL: out of memory */
 void *sim_handle_get(sim_handle_kind kind, const void *handle);      /* NULL: none of that kind that lives */
+const sim_handle *sim_handle_look(const void *handle);                /* whatever its kind; NULL: none */
 void  sim_handle_drop(sim_handle *h);
 void  sim_handles_release(void);
 void  sim_made_by(const sim_handle *h, char *out, size_t cap);       /* "cuEventCreate call 3" */

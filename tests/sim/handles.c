@@ -15,7 +15,9 @@ static const char *const kind_names[] = {
     [H_FREE] = "handle",     [H_CONTEXT] = "context", [H_MODULE] = "module",   [H_FUNCTION] = "function",
     [H_STREAM] = "stream",   [H_EVENT] = "event",     [H_LINK] = "link state", [H_GRAPH] = "graph",
     [H_NODE] = "graph node", [H_EXEC] = "graph exec", [H_LIBRARY] = "library", [H_KERNEL] = "kernel",
-    [H_POOL] = "memory pool", [H_PHYSICAL] = "memory handle", [H_OBJECT] = "user object"
+    [H_POOL] = "memory pool", [H_PHYSICAL] = "memory handle", [H_OBJECT] = "user object",
+    [H_ARRAY] = "array", [H_MIPMAP] = "mipmapped array", [H_TEXTURE] = "texture object",
+    [H_SURFACE] = "surface object", [H_EXTERNAL] = "external memory"
 };
 
 static bool reserve(void)
@@ -47,12 +49,17 @@ void sim_made_by(const sim_handle *h, char *out, size_t cap)
     snprintf(out, cap, "%s, call %llu", sim_entry_name(h->entry), (unsigned long long)h->call);
 }
 
-void *sim_handle_get(sim_handle_kind kind, const void *handle)
+const sim_handle *sim_handle_look(const void *handle)
 {
     uintptr_t offset = (uintptr_t)handle - (uintptr_t)records;
-    if (!handle || !records || offset >= count * sizeof *records || offset % sizeof *records) return NULL;
-    const sim_handle *h = &records[offset / sizeof *records];
-    if (h->kind != kind) return NULL;
+    bool one = handle && records && offset < count * sizeof *records && offset % sizeof *records == 0;
+    return one ? &records[offset / sizeof *records] : NULL;
+}
+
+void *sim_handle_get(sim_handle_kind kind, const void *handle)
+{
+    const sim_handle *h = sim_handle_look(handle);
+    if (!h || h->kind != kind) return NULL;
     if (!h->object && sim_driver_option.stale_handles) {
         char maker[96];
         uint64_t call;

@@ -716,6 +716,15 @@ static const sim_form forms[] = {
     /* warpgroup matrices: wgmma */
     { "wgmma", "*", "*", "", S(80, 90), C_TENSOR, LOW(wgmma) },
 
+    /* textures and surfaces: words, types and gates are read in lower_texture.c */
+    { "tex", "*", "*", "", S(31, 20), C_MEMORY, LOW(tex) },
+    { "tld4", "*", "*", "", S(31, 20), C_MEMORY, LOW(tex) },
+    { "txq", "*", "*", "", S(31, 20), C_MEMORY, LOW(texture_query) },
+    { "suq", "*", "*", "", S(31, 20), C_MEMORY, LOW(texture_query), .sub = 1 },
+    { "suld", "*", "*", "", S(31, 20), C_MEMORY, LOW(surface) },
+    { "sust", "*", "*", "", S(31, 20), C_MEMORY, LOW(surface), .sub = 1 },
+    { "sured", "*", "*", "", S(31, 20), C_MEMORY, LOW(sured) },
+
     /* barriers and warps */
     { "bar.cta.sync", "", "", "", S(78, 10), C_CONTROL, LOW(bar), .sub = 0, .x = X_ALIGNED },
     { "bar.cta.arrive", "", "", "", S(78, 20), C_CONTROL, LOW(bar), .sub = 1, .x = X_ALIGNED },
@@ -750,13 +759,6 @@ enum { FORMS = sizeof forms / sizeof *forms };
 /* Instructions that exist but do not run here: said so, apart from what is illegal. A prefix of the
  * dotted name. */
 static const char *const absent[] = { "tcgen05",
-                                      "tex",
-                                      "tld4",
-                                      "txq",
-                                      "suld",
-                                      "sust",
-                                      "sured",
-                                      "suq",
                                       "istypep",
                                       "multimem",
                                       "clusterlaunchcontrol" };

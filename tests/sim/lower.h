@@ -63,6 +63,12 @@ bool sim_lower_is_matrix(const char *opcode);
 bool sim_wgmma_used(const sim_kernel *k);
 void sim_wgmma_watch(struct sim_lower *lw, uint32_t *word_of);
 
+/* lower_texture.c */
+void sim_lower_tex(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_texture_query(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_surface(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_sured(struct sim_lower *lw, const sim_statement *s);
+
 /* lower_async.c */
 void sim_lower_mapa(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_cluster_barrier(struct sim_lower *lw, const sim_statement *s);

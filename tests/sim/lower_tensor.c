@@ -46,8 +46,9 @@ typedef struct words {
 
 bool sim_lower_is_matrix(const char *opcode)
 {
-    static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma" };
-    if (!strchr("lsmw", opcode[0])) return false;
+    static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tex", "tld4",
+                                         "txq", "suq", "suld", "sust", "sured" };
+    if (!strchr("lsmtw", opcode[0])) return false;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (!strcmp(opcode, names[k])) return true;
     return false;
@@ -541,6 +542,7 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
     if (row->scales) good &= lower_scales(lw, &o, row, sparse ? 6 : 4, &t);
     good &= fragment(lw, 0, t.quads ? (o.types[0] == E_F16 ? 4 : 8) : registers_of(results, o.types[0]),
                      o.types[0], true, &t.d);
+    t.sum = sim_sum_rule(&t, SIM_MMA);
     if (good) emit(lw, sim_mma, &t);
 }
 
@@ -659,6 +661,7 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
     good &= fragment(lw, 2, r->b, a, false, &t.b);
     good &= fragment(lw, 3, registers_of(t.m * t.n, o->types[3]), o->types[3], false, &t.c);
     good &= fragment(lw, 0, registers_of(t.m * t.n, o->types[0]), o->types[0], true, &t.d);
+    t.sum = sim_sum_rule(&t, SIM_WMMA);
     if (good) emit(lw, sim_mma, &t);
 }
 
@@ -790,6 +793,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     good &= fragment(lw, 0, regs, o->types[0], true, &t.d);
     if (!good) return;
     t.c = t.d; /* noted as written only: scale-d may say that nothing is read */
+    t.sum = sim_sum_rule(&t, SIM_WGMMA);
     t.touched_count = t.d.regs + t.a.regs;
     t.touched = sim_list_begin(lw, t.touched_count);
     for (uint32_t n = 0; n < t.touched_count; n++) lw->k->lists[t.touched + n] = UINT32_MAX;

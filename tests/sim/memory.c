@@ -8,6 +8,7 @@
 #include "arith.h"
 #include "async.h"
 #include "race.h"
+#include "texture.h"
 #include "unwritten.h"
 
 typedef struct region {
@@ -904,6 +905,32 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
                         false);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
     return r.host + (address - r.base);
+}
+
+/* The same for texels of textures and surfaces, whose place texture.c has found. */
+uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_allocation *a, uint64_t offset,
+                         uint32_t bytes, sim_access access, bool *unwritten)
+{
+    region r = { .host = a->host, .shadow = a->shadow, .base = a->base, .size = a->size, .space = SP_GLOBAL, .a = a };
+    uint64_t at[SIM_LANES];
+    at[lane] = a->base + offset;
+    if (r.size < bytes || offset > r.size - bytes) return NULL;
+    if (SIM_UNLIKELY(w->worker->touches != NULL)) sim_touch(w, i, a, at, 1u << lane, bytes, access);
+    if (SIM_UNLIKELY(w->worker->profile != NULL))
+        sim_profile_touch(w->worker->profile, at, 1u << lane, bytes, false, access);
+    if (access != SIM_READ) sim_changed(w->launch);
+    if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
+        && !sim_shadow_all(r.shadow, offset, bytes))
+        *unwritten = true;
+    /* Without surface stores nothing in the launch can write an array. */
+    if (racing(w, &r) && (a->kind != MEM_ARRAY || w->kernel->surface_stores))
+        sim_race_access(w, i, 1u << lane, at, NULL, a, bytes,
+                        access == SIM_READ    ? 0
+                        : access == SIM_WRITE ? REC_WRITE
+                                              : REC_WRITE | REC_ATOMIC | REC_STRONG | REC_WIDE,
+                        false);
+    if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, offset, bytes);
+    return r.host + offset;
 }
 
 /* applypriority and discard (op 1), of a line of the cache. What is discarded holds nothing afterwards. */

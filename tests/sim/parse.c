@@ -713,6 +713,7 @@ static void parse_address(parser *s, sim_operand *o, int nesting)
     if (accept(s, ',')) {                                     /* [map, {coordinates}] */
         o->count = 1;
         parse_operand(s, &o->items[1], nesting + 1);
+        if (peek(s, ',')) sim_fatal(s->m, s->line, "Separate samplers are not implemented by this CPU driver");
     }
     expect(s, ']');
 }
@@ -828,7 +829,7 @@ static void parse_instruction(parser *s)
     if (peek(s, ':')) syntax(s);
     char shown[200];
     int unknown = 0;
-    bool matrix = sim_lower_is_matrix(st.opcode);             /* these read their modifiers themselves */
+    bool matrix = sim_lower_is_matrix(st.opcode);             /* their rows read the words themselves */
     char unknown_name[48] = "";
     size_t shown_length = (size_t)snprintf(shown, sizeof shown, "%s", st.opcode);
     while (*s->p == '.') {

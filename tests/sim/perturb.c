@@ -192,9 +192,11 @@ void sim_perturb(sim_ins *i, int op, bool exact_form)
 
 static void read_environment(void)
 {
-    const char *perturb = getenv("PTXSIM_PERTURB"), *contract = getenv("PTXSIM_CONTRACT");
+    const char *perturb = getenv("PTXSIM_PERTURB"), *contract = getenv("PTXSIM_CONTRACT"),
+               *exact_sums = getenv("PTXSIM_EXACT_SUMS");
     if (perturb && !sim_option.perturb) sim_option.perturb = atoi(perturb);
     if (contract && !sim_option.contract) sim_option.contract = atoi(contract);
+    if (exact_sums && !sim_option.exact_sums) sim_option.exact_sums = atoi(exact_sums);
 }
 
 void sim_read_environment(void)

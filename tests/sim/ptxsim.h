@@ -86,10 +86,12 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
  * recursion and calls through pointers, default 65536), "heap" (malloc in kernels, default 8 MiB), "fifo"
  * (what vprintf holds until the host synchronises, default 1 MiB; the oldest is lost).
  *
- * Two more act on modules that are loaded afterwards, 0 unless set. "perturb": a seed; the results of
+ * Three more act on modules that are loaded afterwards, 0 unless set. "perturb": a seed; the results of
  * approximate instructions (ex2, lg2, sin, cos, rcp, rsqrt, sqrt, div .approx and .full, tanh) are moved
  * inside their documented error bounds. "contract": 1 fuses mul and add without a rounding modifier into
- * one fma where the assembler may. Also PTXSIM_PERTURB and PTXSIM_CONTRACT in the environment. */
+ * one fma where the assembler may. "exact-sums": 1 adds the products of mma, wmma and wgmma exactly and rounds
+ * once, instead of adding them as the described chip's tensor cores do. Also PTXSIM_PERTURB, PTXSIM_CONTRACT
+ * and PTXSIM_EXACT_SUMS in the environment. */
 void ptxsim_set(const char *option, int value);
 
 /* The records of the launches that were profiled, oldest first, as a table (format 0; launches in a row that

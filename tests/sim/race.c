@@ -441,7 +441,7 @@ static bool stays(const access *c, const page *p, uint32_t entry)
            && (c->space != SP_SHARED || r->block != c->b->index || r->era > c->b->w[c->warp].base);
 }
 
-/* A load by the read-only path of what this kernel has written. */
+/* A load by the read-only path, or a fetch through the texture cache, of what this kernel has written. */
 static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
@@ -450,10 +450,13 @@ static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane,
     char detail[700], site[420];
     if (!(r->flags & REC_WRITE)) return;
     sim_site_text(c->w->launch, &other, site, sizeof site);
-    snprintf(detail, sizeof detail,
-             "read with .nc at global address 0x%llx, which this kernel has written %s",
+    bool fetch = c->ins->fn != sim_ld;
+    snprintf(detail, sizeof detail, fetch
+             ? "texture or surface read at global address 0x%llx, which this kernel has written %s: what is read "
+               "there is undefined until the next launch"
+             : "read with .nc at global address 0x%llx, which this kernel has written %s",
              (unsigned long long)(c->base + (k << p->shift)), site);
-    sim_report_pair(c->w->launch, "nc-written", &here, &other, detail);
+    sim_report_pair(c->w->launch, fetch ? "texture-written" : "nc-written", &here, &other, detail);
 }
 
 static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
@@ -463,7 +466,7 @@ static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, 
         conflict(c, p, lane, cell[0], k, "");
         return;
     }
-    if (SIM_UNLIKELY(c->ins->x & X_NC) && cell[0] && c->ins->fn == sim_ld) stale(c, p, cell[0], lane, k);
+    if (SIM_UNLIKELY(c->ins->x & X_NC) && cell[0] && c->ins->cls == C_MEMORY) stale(c, p, cell[0], lane, k);
     if (SIM_UNLIKELY(cell[0] && cell[S]) && p->records[cell[S] >> 5 & 0xffff].flags & REC_WRITE) {
         if (!known(c, p, cell[S], lane)) conflict(c, p, lane, cell[S], k, "");
         if (!cell[R]) cell[R] = self(c, lane);
@@ -766,7 +769,8 @@ void sim_race_prepare(sim_kernel *k)
 
 void sim_race_launch_begin(sim_launch *l, uint32_t workers)
 {
-    l->races = sim_option.races && (l->threads > 1 || l->block_count > 1);
+    /* One thread may read texels that it has written itself: see stale(). */
+    l->races = sim_option.races && (l->threads > 1 || l->block_count > 1 || l->kernel->surface_stores);
     races.threads = workers > 1;
     atomic_store(&races.again, false);
     atomic_store(&races.undo, l->races && workers > 1 && can_be_undone(l));

@@ -8,8 +8,8 @@
  *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
  *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
  *   lanes.def    one line per 32-lane operation       count.c      counters
- *   scalar.c     compiles lanes.def per CPU level     profile.c    counters by launch and line, estimate
- *                                                     device.c     chips
+ *   tensor_sum.c how tensor cores add                 profile.c    counters by launch and line, estimate
+ *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
  *   unwritten.c  what nothing wrote, on its way       copies of it: told where it shows
  *   exec.c       warps, paths, barriers, threads      pace.c       polling workers, the watchdog
@@ -23,7 +23,8 @@
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
  *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol
- *   warpgroup.c  what four warps do alike                                                            */
+ *   warpgroup.c  what four warps do alike           texture.c    tex, tld4, txq, suld, sust, sured, suq
+ *   arrays.c     arrays, texture objects              lower_texture.c   the lowering of these           */
 #ifndef SIM_H
 #define SIM_H
 
@@ -572,6 +573,7 @@ typedef struct sim_kernel {
     bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
     bool triggers;                     /* griddepcontrol.launch_dependents */
+    bool surface_stores;               /* sust, sured: texels change while it runs */
     bool dynamic_set;
     int carveout, cluster_flags[2];
     struct sim_handle *handle, *kernel_handle;
@@ -598,7 +600,7 @@ const sim_device *sim_the_device(void);
 const char *sim_device_problem(void);
 uint64_t sim_device_memory(void);
 
-typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST } sim_memory_kind;
+typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST, MEM_ARRAY } sim_memory_kind;
 
 typedef struct sim_allocation {
     uint64_t base, size;
@@ -628,6 +630,8 @@ void sim_memory_wake(sim_allocation *a);           /* with nothing written in it
 uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
 void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
+/* Device memory that lies in a mapping of the caller's, which it takes over; all of it counts as written. */
+int  sim_memory_adopt(struct sim_context *c, void *mapped, uint64_t size, sim_allocation **out);
 sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
 /* The next allocation of a context, from *at = 0 on; NULL at the end. */
 sim_allocation *sim_memory_next(const struct sim_context *c, uint32_t *at);
@@ -683,7 +687,8 @@ typedef struct sim_context {
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
     int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
-    int perturb, contract, suspects;   /* perturb.c, contract.c; both before a module is loaded */
+    int perturb, contract, exact_sums; /* perturb.c, contract.c, tensor_sum.c; before a module is loaded */
+    int suspects;
     int budget, profile, barrier_places;
     int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
 } sim_options;

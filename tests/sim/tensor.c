@@ -2,8 +2,9 @@
  *
  * A warp's fragments are spread out into matrices of doubles, multiplied by plain loops that the compiler
  * vectorises, and gathered again. Products of the formats here are exact in double, and so are the
- * integers; a sum starts with C, goes through k upwards in double and is rounded once to D's type. f64
- * rounds each step, as its multiply-add does.
+ * integers. Sums of floats are those of the described chip (tensor_sum.c); with the option "exact-sums" a sum
+ * starts with C, goes through k upwards in double and is rounded once to D's type. f64 rounds each step, as
+ * its multiply-add does.
  *
  * With g = lane / 4, t = lane % 4 and `per` elements in a register, register r of
  *   A holds row g + 8 (r & 1), columns t per + 4 per (r >> 1) + 0, 1, ...; of 8 rows: columns t per + 4 per r
@@ -22,13 +23,7 @@
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
-enum {
-    MAX_A = 16 * 128,
-    MAX_B = 128 * 8,
-    MAX_C = 16 * 256,      /* elements; the largest of any mma and wmma */
-    MAX_WIDE_B = 64 * 256, /* wgmma */
-    MAX_PER = 8
-};
+enum { MAX_PER = 8 };
 
 const sim_element_info sim_elements[E_COUNT] = {
     [E_NONE] = { "", 0 },           [E_F16] = { "f16", 16 },    [E_BF16] = { "bf16", 16 },
@@ -45,7 +40,7 @@ const sim_element_info sim_elements[E_COUNT] = {
 /* --- elements --------------------------------------------------------------------------------- */
 
 static double byte_values[E_COUNT][256];
-static bool have_avx2;
+bool sim_tensor_avx2;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
 /* Formats without infinity or NaN: exponent and mantissa of the given widths. */
@@ -77,7 +72,7 @@ static void prepare(void)
     byte_values[E_UE4M3][0xff] = (double)NAN;
 #if defined(__x86_64__) && defined(__GNUC__)
     const char *wish = getenv("PTXSIM_LEVEL");
-    have_avx2 =
+    sim_tensor_avx2 =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !(wish && !strcmp(wish, "base"));
 #endif
 }
@@ -90,7 +85,7 @@ static uint32_t per_register(uint8_t type)
 }
 
 /* The elements of one register of every lane. */
-static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANES])
+static SIM_INLINE void expand_by(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANES])
 {
     const double *table = byte_values[type];
     switch (type) {
@@ -129,6 +124,23 @@ static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANE
     }
 }
 
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2,fma"))) static void expand_avx2(uint8_t type, const uint32_t *s,
+                                                            double out[MAX_PER][SIM_LANES])
+{ expand_by(type, s, out); }
+#endif
+
+static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANES])
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (sim_tensor_avx2) {
+        expand_avx2(type, s, out);
+        return;
+    }
+#endif
+    expand_by(type, s, out);
+}
+
 /* The bits of a result of that type. */
 static uint64_t pack(uint8_t type, double x, bool saturate)
 {
@@ -146,27 +158,45 @@ typedef struct place {
     uint32_t row, col;
 } place;
 
-/* The first element of register r of lane l; the others follow along k. */
-static inline place place_a(uint32_t rows, uint32_t k, uint32_t per, uint32_t r, uint32_t l)
+/* The first element of register r of lane 0. The others follow along k, and those of lane l lie l / 4 rows
+ * (B: columns) and l % 4 * per elements of k further on. */
+static inline place corner_a(uint32_t rows, uint32_t k, uint32_t per, uint32_t r)
 {
-    uint32_t g = l >> 2, t = l & 3;
-    if (rows == 8) return (place){ g, (t + 4 * r) * per };
+    if (rows == 8) return (place){ 0, 4 * r * per };
     uint32_t block = k / (2 * per); /* registers of 16 rows */
     uint32_t tile = r / block, in = r % block;
-    return (place){ tile * 16 + g + 8 * (in & 1), (t + 4 * (in >> 1)) * per };
+    return (place){ tile * 16 + 8 * (in & 1), 4 * (in >> 1) * per };
+}
+
+static inline place corner_b(uint32_t k, uint32_t per, uint32_t r)
+{
+    uint32_t block = k / (4 * per); /* registers of 8 columns */
+    return (place){ 4 * (r % block) * per, r / block * 8 };
+}
+
+/* Element e of lane 0; that of lane l lies l / 4 rows and l % 4 * 2 columns further on. */
+static inline place corner_c(uint32_t rows, uint32_t columns, uint32_t e)
+{
+    uint32_t each = rows == 8 ? 2 : 4, tile = e / each, in = e % each;
+    return (place){ tile / (columns / 8) * 16 + 8 * (in >> 1), tile % (columns / 8) * 8 + (in & 1) };
+}
+
+static inline place place_a(uint32_t rows, uint32_t k, uint32_t per, uint32_t r, uint32_t l)
+{
+    place p = corner_a(rows, k, per, r);
+    return (place){ p.row + (l >> 2), p.col + (l & 3) * per };
 }
 
 static inline place place_b(uint32_t k, uint32_t per, uint32_t r, uint32_t l)
 {
-    uint32_t block = k / (4 * per); /* registers of 8 columns */
-    return (place){ ((l & 3) + 4 * (r % block)) * per, r / block * 8 + (l >> 2) };
+    place p = corner_b(k, per, r);
+    return (place){ p.row + (l & 3) * per, p.col + (l >> 2) };
 }
 
 static inline place place_c(uint32_t rows, uint32_t columns, uint32_t e, uint32_t l)
 {
-    uint32_t g = l >> 2, t = l & 3, each = rows == 8 ? 2 : 4, tile = e / each, in = e % each;
-    return (place){ tile / (columns / 8) * 16 + g + 8 * (in >> 1),
-                    tile % (columns / 8) * 8 + 2 * t + (in & 1) };
+    place p = corner_c(rows, columns, e);
+    return (place){ p.row + (l >> 2), p.col + (l & 3) * 2 };
 }
 
 /* m8n8k4 of f16: lanes 4q..4q+3 and 16+4q..16+4q+3 make product q. */
@@ -196,10 +226,12 @@ static void read_a(const sim_warp *w, const sim_fragment *f, uint32_t rows, uint
     double x[MAX_PER][SIM_LANES];
     uint32_t per = per_register(f->type), n = needed(f, rows * k);
     for (uint32_t r = 0; r < n; r++) {
+        place p = corner_a(rows, k, per, r);
         expand(f->type, slot_of(w, f, r), x);
-        for (uint32_t l = 0; l < SIM_LANES; l++) {
-            place p = place_a(rows, k, per, r, l);
-            for (uint32_t e = 0; e < per; e++) a[p.row * k + p.col + e] = x[e][l];
+        for (uint32_t g = 0; g < 8; g++) {
+            double *row = a + (p.row + g) * k + p.col;
+            for (uint32_t l = 0; l < 4; l++)
+                for (uint32_t e = 0; e < per; e++) row[l * per + e] = x[e][g * 4 + l];
         }
     }
 }
@@ -209,11 +241,13 @@ static void read_b(const sim_warp *w, const sim_fragment *f, uint32_t k, uint32_
     double x[MAX_PER][SIM_LANES];
     uint32_t per = per_register(f->type), n = needed(f, columns * k);
     for (uint32_t r = 0; r < n; r++) {
+        place p = corner_b(k, per, r);
         expand(f->type, slot_of(w, f, r), x);
-        for (uint32_t l = 0; l < SIM_LANES; l++) {
-            place p = place_b(k, per, r, l);
-            for (uint32_t e = 0; e < per; e++) b[(p.row + e) * columns + p.col] = x[e][l];
-        }
+        for (uint32_t l = 0; l < 4; l++)
+            for (uint32_t e = 0; e < per; e++) {
+                double *row = b + (p.row + l * per + e) * columns + p.col;
+                for (uint32_t g = 0; g < 8; g++) row[g] = x[e][g * 4 + l];
+            }
     }
 }
 
@@ -223,11 +257,12 @@ static void read_c(const sim_warp *w, const sim_fragment *f, uint32_t rows, uint
     uint32_t per = per_register(f->type);
     for (uint32_t r = 0; r < f->regs; r++) {
         expand(f->type, slot_of(w, f, r), x);
-        for (uint32_t e = 0; e < per; e++)
-            for (uint32_t l = 0; l < SIM_LANES; l++) {
-                place p = place_c(rows, columns, r * per + e, l);
-                c[p.row * columns + p.col] = x[e][l];
-            }
+        for (uint32_t e = 0; e < per; e++) {
+            place p = corner_c(rows, columns, r * per + e);
+            for (uint32_t g = 0; g < 8; g++)
+                for (uint32_t l = 0; l < 4; l++)
+                    c[(p.row + g) * columns + p.col + l * 2] = x[e][g * 4 + l];
+        }
     }
 }
 
@@ -261,25 +296,20 @@ static void write_d(sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t 
     double x[2][SIM_LANES];
     uint32_t per = per_register(f->type);
     for (uint32_t r = 0; r < f->regs; r++) {
-        for (uint32_t e = 0; e < per; e++)
-            for (uint32_t l = 0; l < SIM_LANES; l++) {
-                place p = place_c(rows, columns, r * per + e, l);
-                x[e][l] = c[p.row * columns + p.col];
-            }
+        for (uint32_t e = 0; e < per; e++) {
+            place p = corner_c(rows, columns, r * per + e);
+            for (uint32_t g = 0; g < 8; g++)
+                for (uint32_t l = 0; l < 4; l++)
+                    x[e][g * 4 + l] = c[(p.row + g) * columns + p.col + l * 2];
+        }
         write_register(w, f, r, (const double(*)[SIM_LANES])x, saturate, m);
     }
 }
 
 /* --- products --------------------------------------------------------------------------------- */
 
-#if defined(__GNUC__)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define ALWAYS_INLINE inline
-#endif
-
 /* c[m][n] += a[m][k] b[k][n], k upwards; n is a multiple of 8. `fused` for f64, whose products round. */
-static ALWAYS_INLINE void multiply_by(const double *restrict a, const double *restrict b, double *restrict c,
+static SIM_INLINE void multiply_by(const double *restrict a, const double *restrict b, double *restrict c,
                                       uint32_t m, uint32_t n, uint32_t k, bool fused)
 {
     for (uint32_t i = 0; i < m; i += 2)
@@ -323,7 +353,7 @@ static void multiply(const double *a, const double *b, double *c, uint32_t m, ui
                      bool rounds)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    if (have_avx2) {
+    if (sim_tensor_avx2) {
         multiply_avx2(a, b, c, m, n, k);
         return;
     }
@@ -368,7 +398,17 @@ static void spread(const sim_warp *w, const sim_tensor *t, const double *stored,
 
 /* --- block scales ----------------------------------------------------------------------------- */
 
-static void scale_blocks(const sim_warp *w, const sim_tensor *t, double *a, double *b)
+/* The exponents of elements are moved as well; where a sum is a term (sim_sum.group), its exponent is that of
+ * the factors alone. */
+static void scale_element(const sim_tensor *t, double *x, int32_t *e, double factor)
+{
+    int32_t f;
+    sim_sum_exponents(&factor, 1, t->scale_type == E_UE8M0 ? -127 : -6, &f);
+    *x *= factor;
+    *e = t->sum.group > 1 ? f : *e + f;
+}
+
+static void scale_blocks(const sim_warp *w, const sim_tensor *t, double *a, int32_t *ea, double *b, int32_t *eb)
 {
     const double *table = byte_values[t->scale_type];
     const uint32_t *sa = sim_slot(w, t->scale[0]), *sb = sim_slot(w, t->scale[1]);
@@ -378,11 +418,30 @@ static void scale_blocks(const sim_warp *w, const sim_tensor *t, double *a, doub
     for (uint32_t row = 0; row < t->m; row++)
         for (uint32_t z = 0; z < t->k; z++) {
             uint32_t lane = (row & 7) * 4 + (thread_a & 1) * 2 + (row >> 3);
-            a[row * t->k + z] *= table[sa[lane] >> ((byte_a + z / block) & 3) * 8 & 255];
+            scale_element(t, &a[row * t->k + z], &ea[row * t->k + z],
+                          table[sa[lane] >> ((byte_a + z / block) & 3) * 8 & 255]);
         }
     for (uint32_t z = 0; z < t->k; z++)
         for (uint32_t col = 0; col < t->n; col++)
-            b[z * t->n + col] *= table[sb[col * 4 + (thread_b & 3)] >> ((byte_b + z / block) & 3) * 8 & 255];
+            scale_element(t, &b[z * t->n + col], &eb[z * t->n + col],
+                          table[sb[col * 4 + (thread_b & 3)] >> ((byte_b + z / block) & 3) * 8 & 255]);
+}
+
+/* c += a b, as the instruction adds. */
+static void add_products(const sim_warp *w, const sim_tensor *t, double *a, double *b, double *c, uint32_t m,
+                         uint32_t n, uint32_t k)
+{
+    int32_t ea[SIM_MAX_A], eb[SIM_MAX_B];
+    const int32_t *const scaled[2] = { ea, eb };
+    if (t->scale_vectors) {
+        sim_sum_exponents(a, m * k, t->sum.least_a, ea);
+        sim_sum_exponents(b, k * n, t->sum.least_b, eb);
+        scale_blocks(w, t, a, ea, b, eb);
+    }
+    if (t->sum.fraction)
+        sim_sum_products(&t->sum, a, b, t->scale_vectors ? scaled : NULL, c, m, n, k);
+    else
+        multiply(a, b, c, m, n, k, t->a.type == E_F64);
 }
 
 /* --- mma, wmma.mma ---------------------------------------------------------------------------- */
@@ -390,7 +449,7 @@ static void scale_blocks(const sim_warp *w, const sim_tensor *t, double *a, doub
 static void mma_bits(sim_warp *w, const sim_tensor *t, uint32_t m)
 {
     uint32_t a[16][8], b[8][8], words = t->k / 32;
-    double c[MAX_C];
+    double c[SIM_MAX_C];
     for (uint32_t r = 0; r < t->a.regs; r++) {
         const uint32_t *s = slot_of(w, &t->a, r);
         for (uint32_t l = 0; l < SIM_LANES; l++) {
@@ -446,7 +505,7 @@ static void mma_quads(sim_warp *w, const sim_tensor *t, uint32_t m)
                 c[l >> 2 & 3][p.row][p.col] = x[e][l];
             }
     }
-    for (uint32_t q = 0; q < 4; q++) multiply(a[q][0], b[q][0], c[q][0], 8, 8, 4, false);
+    for (uint32_t q = 0; q < 4; q++) add_products(w, t, a[q][0], b[q][0], c[q][0], 8, 8, 4);
     per = per_register(t->d.type);
     for (uint32_t r = 0; r < t->d.regs; r++) {
         for (uint32_t e = 0; e < per; e++)
@@ -462,7 +521,7 @@ void sim_mma(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     static const int modes[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
     const sim_tensor *t = sim_tensor_of(i);
-    double a[MAX_A], b[MAX_B], c[MAX_C];
+    double a[SIM_MAX_A], b[SIM_MAX_B], c[SIM_MAX_C];
     whole_warp(w, i, m);
     w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k * (t->quads ? 4u : 1u);
     if (t->quads) {
@@ -474,16 +533,15 @@ void sim_mma(sim_warp *w, const sim_ins *i, uint32_t m)
         return;
     }
     if (t->sparse) {
-        double stored[MAX_A / 2];
+        double stored[SIM_MAX_A / 2];
         read_a(w, &t->a, t->m, t->k / 2u, stored);
         spread(w, t, stored, a);
     } else
         read_a(w, &t->a, t->m, t->k, a);
     read_b(w, &t->b, t->k, t->n, b);
     read_c(w, &t->c, t->m, t->n, c);
-    if (t->scale_vectors) scale_blocks(w, t, a, b);
     if (t->rounding) fesetround(modes[t->rounding]);
-    multiply(a, b, c, t->m, t->n, t->k, t->a.type == E_F64);
+    add_products(w, t, a, b, c, t->m, t->n, t->k);
     if (t->rounding) fesetround(FE_TONEAREST);
     write_d(w, &t->d, t->m, t->n, c, t->saturate, m);
 }
@@ -801,34 +859,49 @@ static uint64_t chunk_address(const layout *y, uint32_t across, uint32_t chunk)
     return at ^ (((at - (y->base << 7)) >> 7 & (y->width - 1u)) << 4);
 }
 
+/* The elements of 16 bytes. */
+static void expand_chunk(uint8_t type, const uint32_t words[4], double x[16])
+{
+    for (uint32_t q = 0; q < 4; q++) {
+        uint32_t v = words[q];
+        switch (type) {
+        case E_F16:
+            x[2 * q] = (double)H(v & 0xffff);
+            x[2 * q + 1] = (double)H(v >> 16);
+            break;
+        case E_BF16:
+            x[2 * q] = (double)Bf(v & 0xffff);
+            x[2 * q + 1] = (double)Bf(v >> 16);
+            break;
+        case E_TF32: x[q] = tf32_value(v); break;
+        default:
+            for (uint32_t e = 0; e < 4; e++) x[4 * q + e] = byte_values[type][v >> 8 * e & 255];
+        }
+    }
+}
+
 /* A matrix of `lines` rows (A) or columns (B) from `first` on, each of k elements, from shared memory;
  * element (line, z) goes to out[line * line_step + z * k_step]. */
 static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layout *y, uint32_t first,
                          uint32_t lines, uint32_t k, double *out, uint32_t line_step, uint32_t k_step,
                          bool negative)
 {
-    uint32_t per = 128u / sim_elements[type].bits, part = per_register(type);
+    uint32_t per = 128u / sim_elements[type].bits;
     uint32_t across = y->trans ? k : lines, chunks = (y->trans ? lines : k) / per,
              first_chunk = y->trans ? first / per : 0, first_across = y->trans ? 0 : first;
     double sign = negative ? -1 : 1;
     for (uint32_t r = 0; r < across; r++)
         for (uint32_t c = 0; c < chunks; c++) {
             uint32_t words[4];
+            double x[16];
             const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first_across + r, first_chunk + c),
                                          SP_SHARED, 16, SIM_READ);
             if (!p) return false;
             sim_operand_read(w, i, (uint64_t)(p - w->block->shared));
             memcpy(words, p, 16);
-            for (uint32_t e = 0; e < per; e++) {
-                uint32_t v = words[e / part], bits = sim_elements[type].bits,
-                         b = bits == 32 ? v : v >> e % part * bits;
-                double x = type == E_F16    ? (double)H(b & 0xffff)
-                           : type == E_BF16 ? (double)Bf(b & 0xffff)
-                           : type == E_TF32 ? tf32_value(b)
-                                            : byte_values[type][b & 255];
-                uint32_t line = y->trans ? c * per + e : r, z = y->trans ? r : c * per + e;
-                out[line * line_step + z * k_step] = sign * x;
-            }
+            expand_chunk(type, words, x);
+            double *to = out + (y->trans ? c * per * line_step + r * k_step : r * line_step + c * per * k_step);
+            for (uint32_t e = 0; e < per; e++) to[e * (y->trans ? line_step : k_step)] = sign * x[e];
         }
     return true;
 }
@@ -899,7 +972,7 @@ static void check_pattern(sim_warp *w, const sim_ins *i, const layout *y, char w
 void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const sim_tensor *t = sim_tensor_of(i);
-    double a[16 * 64], stored[16 * 32], b[MAX_WIDE_B], c[MAX_C];
+    double a[16 * 64], stored[16 * 32], b[SIM_MAX_WIDE_B], c[SIM_MAX_C];
     uint32_t k = t->sparse ? t->k / 2u : t->k, quarter = (w->index & 3) * 16, lane = sim_lowest(m);
     whole_warp(w, i, m);
     check_async(w, i, t);
@@ -924,7 +997,7 @@ void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
             return;
         if (t->sparse) spread(w, t, stored, a);
         if (!fetch_matrix(w, i, t->b.type, &lb, 0, t->n, t->k, b, 1, t->n, t->b_negative)) return;
-        multiply(a, b, c, 16, t->n, t->k, false);
+        add_products(w, t, a, b, c, 16, t->n, t->k);
     }
     write_d(w, &t->d, 16, t->n, c, t->saturate, m);
 }

@@ -17,7 +17,19 @@ extern const sim_element_info sim_elements[E_COUNT];
 /* Registers that hold a matrix, spread over the warp; their slots begin at `list` in kernel->lists. */
 typedef struct sim_fragment { uint8_t type, regs; uint32_t list; } sim_fragment;
 
+typedef enum sim_matrix_kind { SIM_MMA, SIM_WMMA, SIM_WGMMA } sim_matrix_kind;
+
+/* How the products of an instruction are added up: see tensor_sum.c. */
+typedef struct sim_sum {
+    uint8_t fraction, kept;            /* bits behind the point: of the terms (0: sums are exact), of an f32 */
+    uint8_t step, group;               /* elements of k that are added at a time; those whose sum is a term */
+    bool f16, wide, scaled;            /* results are f16; products may leave f32's range; scale factors */
+    bool pairs, c_last;                /* steps: the first two of every four elements, the others; then C */
+    int16_t least_a, least_b, least_c; /* exponents of subnormal numbers */
+} sim_sum;
+
 typedef struct sim_tensor {
+    sim_sum sum;
     uint16_t m, n, k;                  /* of one warp; wgmma: m is 16 */
     sim_fragment a, b, c, d;
     bool saturate, bit_and, quads, a_col, b_col;   /* quads: m8n8k4 of f16, four products at once */
@@ -33,6 +45,20 @@ typedef struct sim_tensor {
     uint32_t a_descriptor, b_descriptor, scale_d;
     uint32_t touched, touched_count;                          /* kernel->lists: watches of D and A */
 } sim_tensor;
+
+enum {
+    SIM_MAX_A = 16 * 128,
+    SIM_MAX_B = 128 * 8,
+    SIM_MAX_C = 16 * 256,              /* elements; the largest of any mma and wmma */
+    SIM_MAX_WIDE_B = 64 * 256          /* wgmma */
+};
+
+extern bool sim_tensor_avx2;
+
+sim_sum sim_sum_rule(const sim_tensor *t, sim_matrix_kind kind);
+void sim_sum_exponents(const double *x, uint32_t n, int32_t least, int32_t *e);
+void sim_sum_products(const sim_sum *s, double *a, double *b, const int32_t *const scaled[2], double *c,
+                      uint32_t m, uint32_t n, uint32_t k);
 
 static inline const sim_tensor *sim_tensor_of(const sim_ins *i)
 { return (const sim_tensor *)(uintptr_t)i->imm; }

@@ -1,0 +1,148 @@
+/* shader_graph - a text becomes one kernel and a picture; beside its time that of NVRTC, where that is.
+   cc -O2 examples/shader_graph.c -o shader_graph -ldl -lm
+
+   ./shader_graph --graph "w = sin(3*x + y); w, w*w, cos(5*y*w)"      red, green and blue, from 0 to 1 each
+   Runs on the GPU; without one, on the CPU driver: PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./shader_graph */
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "../ptxgen_cuda.h"
+#define EXAMPLE "shader_graph"
+#include "example.h"
+#include "image.h"
+#include "nvrtc.h"
+
+typedef struct graph { /* what is read is emitted: there is no tree */
+    ptx_kernel *k;
+    const char *text, *at, *name[64]; /* names: x, y, then what the text defines */
+    size_t length[64], names;
+    ptx_val value[64];
+} graph;
+
+static void refuse(const graph *g, const char *at, const char *why) {
+    fprintf(stderr, "%s\n%*s^ %s\n", g->text, (int)(at - g->text), "", why);
+    exit(2);
+}
+
+/* The next character that is no blank. */
+static char next(graph *g) {
+    while (*g->at == ' ') g->at++;
+    return *g->at;
+}
+
+static void need_next(graph *g, char c) {
+    char why[] = "' ' is missing here";
+    why[1] = c;
+    if (next(g) != c) refuse(g, g->at, c ? why : "the text should end here");
+    g->at++;
+}
+
+static size_t name_length(const char *at) {
+    size_t n = 0;
+    while (isalpha((unsigned char)at[n]) || (n && (isdigit((unsigned char)at[n]) || at[n] == '_'))) n++;
+    return n;
+}
+
+static void define(graph *g, const char *name, size_t length, ptx_val value) {
+    if (g->names == 64) refuse(g, name, "too many names");
+    g->name[g->names] = name, g->length[g->names] = length, g->value[g->names++] = value;
+}
+
+static ptx_val read_factor(graph *g);
+
+static ptx_val read_sum(graph *g, int products) {
+    static const char ops[] = "+-*/";
+    static const ptx_op_id op[] = {PTX_ADD, PTX_SUB, PTX_MUL, PTX_DIV};
+    ptx_val a = products ? read_factor(g) : read_sum(g, 1), b;
+    const char *is;
+    while (next(g) && (is = strchr(ops, *g->at)) != NULL && (is - ops > 1) == products) {
+        g->at++;
+        b = products ? read_factor(g) : read_sum(g, 1);
+        a = ptx_op2(g->k, op[is - ops], 0, a, b);
+    }
+    return a;
+}
+
+static ptx_val read_factor(graph *g) {
+    static const char *const names[] = {"sin", "cos", "exp2", "log2", "sqrt", "abs", "min", "max"};
+    static const ptx_op_id ops[] = {PTX_SIN, PTX_COS, PTX_EX2, PTX_LG2, PTX_SQRT, PTX_ABS, PTX_MIN, PTX_MAX};
+    const char first = next(g), *at = g->at;
+    size_t length = name_length(at), i;
+    char *end;
+    ptx_val a, b = ptx_f32(0);
+    if (first == '-') return g->at++, ptx_neg(g->k, read_factor(g));
+    if (first == '(') return g->at++, a = read_sum(g, 0), need_next(g, ')'), a;
+    if (!length) {
+        a = ptx_f32(strtod(at, &end));
+        if (end == at) refuse(g, at, "a number, a name or '(' is missing here");
+        return g->at = end, a;
+    }
+    g->at += length;
+    for (i = g->names; i-- > 0;)
+        if (g->length[i] == length && !strncmp(g->name[i], at, length)) return g->value[i];
+    for (i = 0; i < 8; i++)
+        if (strlen(names[i]) == length && !strncmp(names[i], at, length)) break;
+    if (i == 8) refuse(g, at, "neither a name defined before nor a function");
+    need_next(g, '(');
+    a = read_sum(g, 0);
+    if (i >= 6) need_next(g, ','), b = read_sum(g, 0);
+    need_next(g, ')');
+    return i < 6 ? ptx_op1(g->k, ops[i], 0, a) : ptx_op2(g->k, ops[i], 0, a, b);
+}
+
+/* "name = sum;" any number of times, then three sums. x and y are 0 at the centre, y is 1 at the top. */
+static void emit_graph(ptx_module *m, const char *text) {
+    graph g;
+    ptx_kernel *k = g.k = ptx_entry(m, "graph");
+    ptx_val out = ptx_param_ptr(k, "out", PTX_GLOBAL), width = ptx_param(k, "width", PTX_U32);
+    ptx_val height = ptx_param(k, "height", PTX_U32), column, row, rgb[3];
+    size_t length, c;
+    column = ptx_global_x(k), row = ptx_global_y(k);
+    leave_where(k, ptx_setp(k, PTX_GE, column, width));
+    leave_where(k, ptx_setp(k, PTX_GE, row, height));
+    g.text = g.at = text, g.names = 0;
+    define(&g, "x", 1, from_centre(k, column, width, height));
+    define(&g, "y", 1, ptx_neg(k, from_centre(k, row, height, height)));
+    while (next(&g), text = g.at, length = name_length(text),
+           text[length + strspn(text + length, " ")] == '=') {
+        g.at = text + length;
+        need_next(&g, '=');
+        define(&g, text, length, read_sum(&g, 0));
+        need_next(&g, ';');
+    }
+    for (c = 0; c < 3; c++) rgb[c] = read_sum(&g, 0), need_next(&g, c < 2 ? ',' : 0);
+    ptx_st_elem(k, PTX_U32, out, ptx_mad(k, row, width, column), pack_pixel(k, rgb));
+    ptx_ret(k);
+}
+
+int main(int argc, char **argv) {
+    uint32_t width = 640, height = 400, rounds;
+    const char *path = "shader_graph.png",
+               *text = "q = x + sin(2*y); s = y + sin(2.3*q); u = q + sin(3.1*s)/2; v = s + sin(3.7*u)/2;"
+                       "d = abs(sin(4*u) * sin(4*v)); e = exp2(-6*d); e + v/10, 0.6*e + d/4, d/2 + 0.4*e*e";
+    const option options[] = {{"graph", OPTION_TEXT, &text, 0, 0, NULL, "names and three colours"},
+                              {"width", OPTION_U32, &width, 1, 16384, NULL, "pixels of a row"},
+                              {"height", OPTION_U32, &height, 1, 16384, NULL, "rows"},
+                              {"out", OPTION_TEXT, &path, 0, 0, NULL, "the file"}};
+    const command_line line = {EXAMPLE, "a text as a kernel and a picture", options, 4, NULL, NULL, 0};
+    ptxcu *cu = NULL;
+    ptxcu_program *program;
+    ptx_module *m = ptx_module_new(NULL);
+    ptxcu_buffer out;
+    ptxcu_arg args[3];
+    ptx_launch launch;
+    double seconds;
+    nvrtc compiler;
+    if (!parse_command_line(&line, argc, argv)) return 2;
+    seconds = busy_seconds();
+    for (rounds = 0; rounds < 20; rounds++) ptx_module_reset(m), emit_graph(m, text), ptx_text(m, NULL);
+    seconds = (busy_seconds() - seconds) / rounds;
+    program = open_program(&cu, m);
+    out = device_bytes(cu, (size_t)width * height * 4);
+    launch = pixel_launch(width, height);
+    args[0] = ptxcu_arg_buffer(out), args[1] = ptxcu_arg_u32(width), args[2] = ptxcu_arg_u32(height);
+    must(cu, ptxcu_launch(cu, program, &launch, args, 3, NULL));
+    printf("%s: text to PTX in %.3f ms", EXAMPLE, 1e3 * seconds);
+    if (nvrtc_open(&compiler)) printf("; by NVRTC in %.1f ms", 1e3 * nvrtc_of_graph(&compiler, text));
+    printf("\n");
+    return finish_picture(cu, m, out, width, height, path);
+}

@@ -1,0 +1,292 @@
+/* prompts.c - prompts fed many tokens at a time, and drafts verified in one step (examples/llama.h): a few of the
+ * lengths of prompt_lengths.c, the persistent kernel behind them, and what is refused. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+#include "../prompttest.h"
+
+/* -- lengths -- */
+
+/* A prompt of a few tokens and one past a tile, in one pass and in several, of each architecture. */
+static void test_lengths(void)
+{
+    static const uint32_t lengths[] = {7, 65, 66, 1};
+    static sequences s;
+    uint32_t a;
+    for (a = 0; a < sizeof architectures / sizeof *architectures; a++) {
+        gguf_maker made = {0};
+        model_file f;
+        llama_options o;
+        memset(&o, 0, sizeof o);
+        memset(&s, 0, sizeof s);
+        make_model(&made, &architectures[a]);
+        o.batch = s.batch = 1;
+        o.prompt_tokens = a & 1 ? 64 : 0;
+        o.page_size = a == 2 ? 16 : 0;
+        s.steps = 2;
+        o.max_seq = lengths[a] + s.steps + 1;
+        random_tokens(&s, 0, lengths[a], architectures[a].vocab);
+        if (open_made(&f, &made)) check_prompts(&f, &o, &s, architecture_names[a]);
+        close_file(&f);
+    }
+}
+
+/* -- from the passes into the persistent kernel, and as a graph -- */
+
+static void test_taken_up(void)
+{
+    enum { PROMPT = 70, TOKENS = 12 };
+    static sequences s, steps;
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    llama_persistent p;
+    gguf_error why;
+    float *logits;
+    uint32_t b;
+    memset(&o, 0, sizeof o);
+    memset(&s, 0, sizeof s);
+    make_model(&made, &architectures[0]);
+    o.batch = s.batch = 2;
+    o.max_seq = PROMPT + TOKENS + 2;
+    o.prompt_tokens = 64;
+    random_tokens(&s, 0, PROMPT, architectures[0].vocab);
+    random_tokens(&s, 1, PROMPT / 2, architectures[0].vocab);
+    if (!open_made(&f, &made)
+        || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
+        return;
+    logits = (float *)malloc(4 * (size_t)m.config.vocab * sizeof *logits);
+    steps = s;
+    steps.steps = TOKENS;
+    CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text); /* passes are queued, steps are a graph */
+    if (CHECK(logits) && run_prompts(&m, &steps, logits) && run_prompts(&m, &s, logits)
+        && CHECK_MORE(llama_persistent_open(&m, &p, TOKENS, NULL, 0, &why) == 0, why.text)) {
+        CHECK_MORE(llama_persistent_take_up(&m, &p, TOKENS, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_persistent_launch(&m, &p, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_persistent_end(&m, &p, stream, &why) == 0, why.text);
+        for (b = 0; b < 2; b++) {
+            CHECK(s.token[b][s.length[b]] == steps.token[b][s.length[b]]);
+            CHECK(p.state->written[b] == TOKENS
+                  && !memcmp(p.tokens + b * TOKENS, steps.token[b] + s.length[b] + 1, TOKENS * 4ull));
+        }
+        llama_persistent_close(&m, &p);
+    }
+    check_reports();
+    free(logits);
+    llama_close(&m);
+    close_file(&f);
+}
+
+/* -- drafts -- */
+
+/* Writes `tokens` tokens of each sequence behind those of *s by verifying drafts: the tokens of *truth, of which
+ * some are made wrong. Returns how many steps that took, or 0. */
+static uint32_t run_drafts(llama *m, sequences *s, const sequences *truth, uint32_t tokens)
+{
+    gguf_error why;
+    uint32_t drafts[BATCH_MAX * LLAMA_DRAFTS], chosen[BATCH_MAX * LLAMA_DRAFTS], gained[BATCH_MAX];
+    uint32_t have[BATCH_MAX] = {0}, steps = 0, least = 0, b, i;
+    while (least < tokens) {
+        uint32_t n = 2 + random_below(LLAMA_DRAFTS - 1);
+        for (b = 0; b < s->batch; b++)
+            for (i = 0; i + 1 < n; i++) {
+                uint32_t at = s->length[b] + have[b] + 1 + i;
+                uint32_t guess = at < s->length[b] + tokens ? truth->token[b][at] : 0;
+                if (!random_below(5)) guess = (guess + 1) % m->config.vocab;
+                drafts[b * (n - 1) + i] = guess;
+            }
+        if (!CHECK_MORE(llama_verify(m, drafts, n, chosen, gained, stream, &why) == 0, why.text)) return 0;
+        steps++;
+        for (b = 0, least = tokens; b < s->batch; b++) {
+            CHECK(gained[b] >= 1 && gained[b] <= n);
+            for (i = 0; i + 1 < gained[b]; i++) CHECK(drafts[b * (n - 1) + i] == chosen[b * n + i]);
+            if (gained[b] < n) CHECK(drafts[b * (n - 1) + i] != chosen[b * n + i]);
+            for (i = 0; i < gained[b]; i++) s->token[b][s->length[b] + ++have[b]] = chosen[b * n + i];
+            if (have[b] < least) least = have[b];
+        }
+    }
+    check_reports();
+    return steps;
+}
+
+/* The same tokens as one by one, in fewer steps; and each row's logits beside the reference. */
+static void test_drafts(void)
+{
+    enum { TOKENS = 16 };
+    static sequences s, truth;
+    uint32_t round, b;
+    for (round = 3; round < 5; round++) {
+        const model_shape *shape = &architectures[round % 4];
+        gguf_maker made = {0};
+        model_file f;
+        llama m;
+        llama_options o;
+        gguf_error why;
+        ref_llama reference;
+        float *logits;
+        uint32_t steps = 0, i, n, wrong = 0;
+        double worst = 0;
+        memset(&o, 0, sizeof o);
+        memset(&s, 0, sizeof s);
+        make_model(&made, shape);
+        o.batch = s.batch = round == 4 ? 3 : 1;
+        o.max_seq = 160;
+        o.page_size = round & 1 ? 16 : 0;
+        for (b = 0; b < s.batch; b++) random_tokens(&s, b, 1 + random_below(20), shape->vocab);
+        if (!open_made(&f, &made)
+            || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
+            continue;
+        logits = (float *)malloc(2 * LLAMA_DRAFTS * BATCH_MAX * (size_t)m.config.vocab * sizeof *logits);
+        truth = s;
+        truth.steps = TOKENS;
+        if (CHECK(logits) && run_prompts(&m, &truth, logits) && run_prompts(&m, &s, logits)
+            && (steps = run_drafts(&m, &s, &truth, TOKENS)) > 0) {
+            model_reference(&reference, &m.config, &f.g, f.data);
+            reference.context = o.max_seq;
+            reference.kv_f16 = 1;
+            s.steps = TOKENS;
+            for (b = 0; b < s.batch; b++) {
+                if (memcmp(s.token[b], truth.token[b], (s.length[b] + TOKENS) * 4ull))
+                    printf("sequence %u parted from one by one\n", b);
+                (void)beside_both(&reference, &s, &truth, b, NULL, "tokens of drafts");
+            }
+            /* logits of every row, of drafts that need not be right */
+            if (s.batch == 1 && run_prompts(&m, &truth, logits)) {
+                uint32_t drafts[LLAMA_DRAFTS], chosen[LLAMA_DRAFTS], gained;
+                reference_run run;
+                n = LLAMA_DRAFTS;
+                for (i = 0; i + 1 < n; i++) drafts[i] = random_below(shape->vocab);
+                CHECK_MORE(llama_verify(&m, drafts, n, chosen, &gained, stream, &why) == 0, why.text);
+                fine(ptxcu_download(device, logits, m.draft.logits, 0, (size_t)n * m.config.vocab * 4, stream));
+                fine(ptxcu_stream_sync(device, stream));
+                if (reference_start(&run, &reference)) {
+                    uint32_t first = truth.length[0] + truth.steps;
+                    for (i = 0; i < first; i++) reference_step(&run, truth.token[0][i], 0);
+                    for (i = 0; i < n; i++) {
+                        reference_step(&run, i ? drafts[i - 1] : truth.token[0][first], 1);
+                        wrong += logits_wrong(&run, logits + (size_t)i * m.config.vocab, &worst);
+                    }
+                    reference_end(&run);
+                }
+                CHECK(wrong == 0);
+            }
+            ref_llama_free(&reference);
+        }
+        CHECK(steps > 0 && steps < TOKENS);
+        printf("drafts, %s, batch %u: %u tokens in %u steps; logits off by %.3f of the tolerance\n",
+               architecture_names[round % 4], s.batch, (unsigned)TOKENS, steps, worst);
+        free(logits);
+        llama_close(&m);
+        close_file(&f);
+    }
+}
+
+/* -- what is refused -- */
+
+static void test_refusals(void)
+{
+    static sequences s;
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    float logits[2 * 61];
+    uint32_t drafts[LLAMA_DRAFTS] = {0}, chosen[LLAMA_DRAFTS], gained, prompt[8] = {0}, length = 9;
+    memset(&o, 0, sizeof o);
+    memset(&s, 0, sizeof s);
+    make_model(&made, &architectures[0]);
+    o.batch = s.batch = 1;
+    o.max_seq = 8;
+    if (!open_made(&f, &made)) return;
+    o.prompt_tokens = LLAMA_PROMPT_MOST + 1;
+    CHECK(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1
+          && strstr(why.text, "4097 tokens at a time, must be 1 to 4096"));
+    o.prompt_tokens = 0;
+    o.page_size = 24;
+    CHECK(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1 && strstr(why.text, "page_size is 24"));
+    o.page_size = 16;
+    if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        llama_persistent p;
+        CHECK(llama_begin(&m, prompt, &length, stream, &why) == 1
+              && strstr(why.text, "a prompt of 9 tokens, must be 1 to 8"));
+        length = 5;
+        CHECK_MORE(llama_begin(&m, prompt, &length, stream, &why) == 0, why.text);
+        CHECK(llama_verify(&m, drafts, 2, chosen, &gained, stream, &why) == 1
+              && strstr(why.text, "at token 0 of a prompt of 5"));
+        random_tokens(&s, 0, 5, 61);
+        run_prompts(&m, &s, logits);
+        CHECK(llama_verify(&m, drafts, 1, chosen, &gained, stream, &why) == 1
+              && strstr(why.text, "1 tokens to verify, must be 2 to 8"));
+        CHECK(llama_verify(&m, drafts, 9, chosen, &gained, stream, &why) == 1);
+        CHECK(llama_verify(&m, drafts, 4, chosen, &gained, stream, &why) == 1
+              && strstr(why.text, "4 tokens from position 5 of sequence 0, of 8 positions"));
+        drafts[1] = 61;
+        CHECK(llama_verify(&m, drafts, 3, chosen, &gained, stream, &why) == 1
+              && strstr(why.text, "token 61 is none"));
+        drafts[1] = 60;
+        CHECK_MORE(llama_verify(&m, drafts, 3, chosen, &gained, stream, &why) == 0, why.text);
+        CHECK(llama_persistent_open(&m, &p, 2, NULL, 0, &why) == 1 && strstr(why.text, "no caches of pages"));
+        llama_close(&m);
+    }
+    check_reports();
+    close_file(&f);
+}
+
+/* -- progress -- */
+
+static uint64_t progressed, progress_of;
+static unsigned progress_calls, progress_wrong;
+
+static void note_progress(uint64_t done, uint64_t of)
+{
+    /* parts of any whole, but never backwards */
+    if (of == 0 || done > of || (double)done / (double)of < (double)progressed / (double)(progress_of + !progress_of))
+        progress_wrong++;
+    progressed = done;
+    progress_of = of;
+    progress_calls++;
+}
+
+static void test_progress(void)
+{
+    static sequences s;
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    memset(&o, 0, sizeof o);
+    memset(&s, 0, sizeof s);
+    make_model(&made, &architectures[0]);
+    o.batch = 1;
+    o.max_seq = 64;
+    o.prompt_tokens = 16;
+    random_tokens(&s, 0, 50, architectures[0].vocab);
+    if (open_made(&f, &made)
+        && CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        CHECK_MORE(llama_begin(&m, s.token[0], s.length, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_prompt(&m, note_progress, stream, &why) == 0, why.text);
+        CHECK(progress_calls >= 8 && progress_wrong == 0 && progressed == progress_of);
+        llama_close(&m);
+    }
+    close_file(&f);
+}
+
+int main(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    start_random();
+    if (!small_device() || (!device && !fine(ptxcu_open(&device, NULL)))) return 1;
+    fine(ptxcu_stream_create(device, &stream));
+    test_refusals();
+    test_progress();
+    test_lengths();
+    test_taken_up();
+    test_drafts();
+    fine(ptxcu_stream_destroy(device, stream));
+    ptxcu_close(device);
+    return check_end();
+}
