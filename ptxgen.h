@@ -3110,8 +3110,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
    name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
    last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
-   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
-   memory. */
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual
+   path, no memory. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3160,6 +3160,63 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z);
 PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
+
+/* Vectors: arrays of n values, 2 to 4, f32 or f64; matrices: n x n, row after row, n 3 or 4. A result may be
+   the array of an operand. length: sqrt.rn of the dot product, which must neither overflow nor underflow;
+   normalize of f32: by rsqrt.approx, 3 ulp of the largest; reflect: v - 2 (v n) n, of a unit vector n; lerp:
+   ptx_mix. */
+#define ptx_dot(k, n, a, b) ptx_dot_((k), PTX__AT, (n), (a), (b))
+#define ptx_cross(k, a, b, out) ptx_cross_((k), PTX__AT, (a), (b), (out))
+#define ptx_length(k, n, a) ptx_length_((k), PTX__AT, (n), (a))
+#define ptx_normalize(k, n, a, out) ptx_normalize_((k), PTX__AT, (n), (a), (out))
+#define ptx_reflect(k, n, v, normal, out) ptx_reflect_((k), PTX__AT, (n), (v), (normal), (out))
+#define ptx_lerp(k, n, a, b, t, out) ptx_lerp_((k), PTX__AT, (n), (a), (b), (t), (out))
+#define ptx_mat_vec(k, n, m, v, out) ptx_mat_mul_((k), PTX__AT, (n), 1, (m), (v), (out))
+#define ptx_mat_mul(k, n, a, b, out) ptx_mat_mul_((k), PTX__AT, (n), (n), (a), (b), (out))
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b);
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b, ptx_val *out);
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a);
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out);
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out);
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out);
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out);
+
+/* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions); philox: Philox4x32-10
+   (Salmon et al. 2011), four u32 of a counter and a key; unit: 24 bits of a u32 as an f32 in [0, 1). */
+#define ptx_pcg(k, x) ptx_pcg_((k), PTX__AT, (x))
+#define ptx_philox(k, counter, key, out) ptx_philox_((k), PTX__AT, (counter), (key), (out))
+#define ptx_unit(k, x) ptx_unit_((k), PTX__AT, (x))
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x);
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out);
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x);
+
+/* Noise of a point of n coordinates, 2 or 3, f32, |p| below 2^23; seed: a u32. From -1 to 1, 0 on the
+   average, of features of size 1. value: random values at the integers, gradient: random slopes there (Perlin
+   2002), both with a quintic between; simplex: slopes on a grid of triangles or tetrahedra (Perlin 2001,
+   Gustavson 2005). The same bits on every chip. Noise in 3 dimensions is a function of the module. */
+#define ptx_value_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "value_noise", (n), (p), (seed))
+#define ptx_gradient_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "gradient_noise", (n), (p), (seed))
+#define ptx_simplex_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "simplex_noise", (n), (p), (seed))
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed);
+
+/* Colour: one channel, f32, from 0 to 1; as IEC 61966-2-1 has it, relative error 2^-18 (8 bits need 2^-9). */
+#define ptx_srgb_to_linear(k, c) ptx_math1(k, "srgb_to_linear", c)
+#define ptx_linear_to_srgb(k, c) ptx_math1(k, "linear_to_srgb", c)
+/* Four f32 to bytes of a u32, red lowest, clamped to 0 to 1 (NaN: 0) and rounded to nearest; and back. Two
+   f32 to the low and the high half of a b32 as f16, and back. */
+#define ptx_pack_rgba8(k, rgba) ptx_pack_rgba8_((k), PTX__AT, (rgba))
+#define ptx_unpack_rgba8(k, packed, rgba) ptx_unpack_rgba8_((k), PTX__AT, (packed), (rgba))
+#define ptx_pack_half(k, low, high) ptx_pack_half_((k), PTX__AT, (low), (high))
+#define ptx_unpack_half(k, packed, out) ptx_unpack_half_((k), PTX__AT, (packed), (out))
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba);
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
 
 #ifdef __cplusplus
 }
@@ -11106,8 +11163,8 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
      y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
      f,g=name x y       a formula in a formula, here one with two results
    Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
-   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
-   makes no fma of them. */
+   operands are x, y, z, w, v, u, p, its results r, s and q. Sums and products are rounded (.rn),
+   so that the assembler makes no fma of them. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -11171,6 +11228,90 @@ typedef struct ptx__formula {
     "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
 
 static const ptx__formula ptx__formulas[] = {
+    {"srgb_to_linear",
+     "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x 0.0773993808;c=gt x 0.04045;"
+     "r=sel a b c;",
+     ""},
+    {"linear_to_srgb",
+     "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x 0.0031308;r=sel a b c;",
+     ""},
+    {"pcg",
+     "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
+     "r=shr t 22;r=xor r t;",
+     ""},
+    {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
+    {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""}, /* a hash, from -1 to 1 */
+    {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
+    /* of hash x, in the square at y, z: the place w, v in it; in 3 dimensions u is the height above */
+    {"values",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;c=even k;"
+     "k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"value_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
+    {"value_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;",
+     ""},
+    /* slope times place: 8 directions of length 1.0824; 12 of length 1.4142, the edges of a cube */
+    {"slope2",
+     "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a 0x80000000;"
+     "v=xor v a;"
+     "r=fma v 0.414213562 u;",
+     ""},
+    {"slope3",
+     "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;"
+     "v=xor v t;r=add u v;",
+     ""},
+    {"slopes2",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;a=slope2 a w v;"
+     "h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 d m n;"
+     "a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"slopes3",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+     "a=slope3 a w v u;"
+     "h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;d=slope3 d m n u;"
+     "a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"gradient_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r 1.398;", ""},
+    {"gradient_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between a b h;"
+     "r=mul r 0.9649;",
+     ""},
+    /* of hash x: (1/2 - distance^2)^4 slope place */
+    {"blob2",
+     "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x y z;"
+     "r=mul t g;",
+     ""},
+    {"blob3",
+     "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;"
+     "t=neg v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope3 x v u p;r=mul t g;",
+     ""},
+    {"simplex_noise2",
+     "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;t=mul t 0.211324865;"
+     "f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg j;k=iadd j 1;k=pcg k;"
+     "m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;a=blob2 h f g;"
+     "u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;b=blob2 m u v;"
+     "u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
+     ""},
+    {"simplex_noise3",
+     "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;k=add z s;k=flr k;"
+     "t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;h=sub k t;h=sub z h;"
+     "r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;"
+     "a=and c e;a=sel 1 0 a;b=sel 0 1 c;b=sel b 0 d;l=sub 1 a;l=sub l b;"
+     "m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;b=add b 0.166666667;l=sub h l;"
+     "l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;"
+     "a=or c e;a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;"
+     "m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;"
+     "l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;"
+     "m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;"
+     "r=mul r 76.88;",
+     ""},
     {"floor", "r=flr x;", NULL},
     {"ceil", "r=cei x;", NULL},
     {"trunc", "r=trc x;", NULL},
@@ -11507,7 +11648,7 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
 static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                           const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
-    static const char letters[] = "xyzw";
+    static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
     ptx_val result[3];
     uint32_t i;
@@ -11585,6 +11726,205 @@ PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val 
     ptx__math_call(k, site, "sincos", 1, &x, out);
     *sine = out[0];
     *cosine = ptx_as(out[1], ptx_type_of(out[0]));
+}
+
+/* -- vectors, random numbers, noise, colour -- */
+
+static ptx_val ptx__times(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
+    return ptx_op2_(k, site, PTX_MUL, PTX_RN, a, b);
+}
+static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_val b, ptx_val c) {
+    return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
+}
+static ptx_val ptx__minus(ptx_kernel *k, const char *site, ptx_val a) {
+    return ptx_op1_(k, site, PTX_NEG, 0, a);
+}
+
+/* n, or 0 and an error. */
+static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
+                                uint32_t most) {
+    if (n >= least && n <= most) return n;
+    ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name,
+             (unsigned)n, (unsigned)least, (unsigned)most);
+    return 0;
+}
+
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
+    ptx_val r;
+    uint32_t i;
+    if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
+    r = ptx__times(k, site, a[0], b[0]);
+    for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
+    return r;
+}
+
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                           ptx_val *out) {
+    ptx_val r[3];
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
+        r[i] = ptx__minus(k, site, ptx__times(k, site, a[l], b[j]));
+        r[i] = ptx__times_plus(k, site, a[j], b[l], r[i]);
+    }
+    memcpy(out, r, sizeof r);
+}
+
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
+}
+
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, a, a);
+    uint32_t i;
+    if (ptx_type_of(d) == PTX_F64)
+        d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
+    else
+        d = ptx_op1_(k, site, PTX_RSQRT, PTX_APPROX | PTX_FTZ, d);
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
+}
+
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, v, normal);
+    uint32_t i;
+    d = ptx__minus(k, site, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
+}
+
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out) {
+    uint32_t i;
+    n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
+    for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
+}
+
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out) {
+    ptx_val r[16];
+    uint32_t i, j, l;
+    n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
+    if (columns > 1) columns = n;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < columns; j++) {
+            ptx_val sum = ptx__times(k, site, a[i * n], b[j]);
+            for (l = 1; l < n; l++) sum = ptx__times_plus(k, site, a[i * n + l], b[l * columns + j], sum);
+            r[i * columns + j] = sum;
+        }
+    if (n) memcpy(out, r, n * columns * sizeof *r);
+}
+
+/* A formula of operands that it has no check of: hashes, noise. */
+static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                               const ptx_val *v) {
+    ptx_val out[3];
+    ptx_module *m = ptx_kernel_module(k);
+    if (!m || ptx_get_error(m)->code) return ptx__none();
+    ptx__evaluate(k, site, ptx__formula_text(name, strlen(name), PTX_F32), PTX_F32, n, v, out);
+    return out[0];
+}
+
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx_as(ptx__formula_of(k, site, "pcg", 1, &x), PTX_U32);
+}
+
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out) {
+    ptx_val c[4], a[2], b[2], keys[2];
+    uint32_t round;
+    memcpy(c, counter, sizeof c);
+    memcpy(keys, key, sizeof keys);
+    for (round = 0; round < 10; round++) {
+        ptx_val wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[0], PTX_U32), ptx_u32(0xd2511f53u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, a);
+        wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[2], PTX_U32), ptx_u32(0xcd9e8d57u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, b);
+        c[0] = ptx_op4_(k, site, PTX_LOP3, 0, b[1], c[1], keys[0], ptx_imm(0x96)); /* exclusive or of three */
+        c[2] = ptx_op4_(k, site, PTX_LOP3, 0, a[1], c[3], keys[1], ptx_imm(0x96));
+        c[1] = b[0];
+        c[3] = a[0];
+        if (round == 9) break;
+        keys[0] = ptx_op2_(k, site, PTX_ADD, 0, keys[0], ptx_u32(0x9e3779b9u));
+        keys[1] = ptx_op2_(k, site, PTX_ADD, 0, keys[1], ptx_u32(0xbb67ae85u));
+    }
+    for (round = 0; round < 4; round++) out[round] = ptx_as(c[round], PTX_U32);
+}
+
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx__formula_of(k, site, "unit", 1, &x);
+}
+
+/* The module's function of that formula, made when it is first called. */
+static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, uint32_t n,
+                                         const ptx_val *v) {
+    static const char letters[] = "xyzw";
+    char full[48], letter[2] = {0, 0};
+    ptx_val operands[4];
+    ptx_kernel *f;
+    uint32_t i;
+    snprintf(full, sizeof full, "ptxgen_%s", name);
+    for (i = 0; i < m->used; i++) {
+        f = m->kernels.at[i];
+        if (f->function && !strcmp(m->names.at + f->name, full)) return f;
+    }
+    f = ptx_func_(m, site, full, PTX_F32);
+    for (i = 0; i < n; i++) {
+        letter[0] = letters[i];
+        operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
+    }
+    ptx_return_(f, site, ptx__formula_of(f, site, name, n, operands));
+    return f;
+}
+
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed) {
+    ptx_val v[4];
+    char full[32];
+    uint32_t i;
+    if (!ptx_kernel_module(k) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    for (i = 0; i < n; i++) v[i] = p[i];
+    v[n] = seed;
+    for (i = 0; i <= n; i++)
+        if (ptx_type_of(v[i]) != (i < n ? PTX_F32 : PTX_U32)) {
+            ptx_fail(k->m, PTX_E_TYPE, site, "ptx_%s: %s is %s, must be %s", name,
+                     i < n ? "a coordinate" : "the seed", ptx_type_name(ptx_type_of(v[i])),
+                     i < n ? "f32" : "u32");
+            return ptx__none();
+        }
+    snprintf(full, sizeof full, "%s%u", name, (unsigned)n);
+    if (n == 2) return ptx__formula_of(k, site, full, 3, v);
+    return ptx_call_(k, site, ptx__formula_function(k->m, site, full, 4, v), 4, v);
+}
+
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+    ptx_val v, packed = ptx__none();
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
+                     ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
+        v = ptx_cvt_(k, site, PTX_RNI, PTX_U32, v);
+        packed = i ? ptx_op4_(k, site, PTX_BFI, 0, v, packed, ptx_imm(8 * i), ptx_imm(8)) : v;
+    }
+    return ptx_as(packed, PTX_U32);
+}
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
+        rgba[i] = ptx__times(k, site, ptx_cvt_(k, site, 0, PTX_F32, v), ptx_f32(1 / 255.0));
+    }
+}
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high) {
+    ptx_val parts[2];
+    parts[0] = ptx_cvt_(k, site, 0, PTX_F16, low);
+    parts[1] = ptx_cvt_(k, site, 0, PTX_F16, high);
+    return ptx_pack_(k, site, PTX_B32, 2, parts);
+}
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
+    ptx_val parts[2];
+    ptx_unpack_(k, site, PTX_F16, 2, packed, parts);
+    out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
+    out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
 
 #ifdef __cplusplus
