@@ -764,19 +764,23 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 
 /* Attention of whole prompts. The last dimensions must be contiguous: [batch, heads, seq, head_dim] is a
    transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
-   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. */
+   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
+   first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
+   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
-    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type */
+    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
     ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: begin of each sequence, then the end; zero: none */
     ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored */
+    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored, but for
+                                 kv_len with a cache */
     uint32_t causal;          /* 1: a query sees the keys up to its position */
     uint32_t window;          /* 0: none */
     uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
     uint32_t unused;
+    const ptxcu_kv_cache *cache; /* of q's type; read during the call only; NULL: k and v */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -5271,6 +5275,47 @@ PTXCU__DEFINE_RUN(kv_scatter)
 
 /* -- flash_prefill -- */
 
+/* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
+   pages. Returns the rows of a sequence. */
+static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
+                                          uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
+                                          ptxk_flash_prefill_args *args) {
+    const ptxcu_kv_cache *cache = desc->cache;
+    int paged, page_rows;
+    uint64_t rows;
+    ptxcu__require_cache(c, cache, 0, 0, batch, PTXCU__ANY, d);
+    if (c->code != PTXCU_E_NONE) return 0;
+    paged = cache->blocks.owner != NULL;
+    rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
+    if (c->code == PTXCU_E_NONE && cache->k.type != desc->q.type)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "flash_prefill: cache->k is of type %s, must be q's, %s",
+                              ptx_type_name((ptx_type)cache->k.type), ptx_type_name((ptx_type)desc->q.type));
+    if (c->code == PTXCU_E_NONE && c->sequences)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_prefill: cache is of ptxcu_kv_cache_wrap_each, whose sequences have no "
+                              "common stride; call it for one sequence at a time");
+    if (c->code == PTXCU_E_NONE && desc->cu_q.owner && !paged)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "flash_prefill: with cumulative lengths the cache must be paged");
+    if (c->code == PTXCU_E_NONE && desc->kv_len > rows)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
+                              (unsigned)desc->kv_len, (unsigned long long)rows);
+    args->k = cache->k.address;
+    args->v = cache->v.address;
+    if (paged) {
+        kernel->page_size = (uint32_t)cache->k.shape[2];
+        kernel->flags |= page_rows ? (uint32_t)PTXK_PREFILL_PAGE_ROWS : 0;
+        args->block_table = cache->blocks.address;
+        args->max_pages = (uint32_t)cache->blocks.shape[1];
+        args->pool_pages = (uint32_t)cache->k.shape[0];
+    } else {
+        args->k_batch_stride = args->v_batch_stride = ptxcu__get_stride(&cache->k, 0);
+        args->k_head_stride = args->v_head_stride = ptxcu__get_stride(&cache->k, 1);
+        args->k_row_stride = args->v_row_stride = ptxcu__get_stride(&cache->k, 2);
+    }
+    return rows;
+}
+
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
                                                   ptxcu_call *call) {
     ptxcu__operation_check c;
@@ -5289,7 +5334,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     h = cumulative ? 1 : 2;                             /* index of the heads dimension */
     heads = desc->q.shape[h];
     d = desc->q.shape[h + 1];
-    kv_heads = desc->k.shape[h];
+    kv_heads = desc->cache ? desc->cache->k.shape[1] : desc->k.shape[h];
     rows = desc->q.shape[h - 1];
     keys = desc->k.shape[h - 1];
     batch = cumulative ? 0 : desc->q.shape[0];
@@ -5303,10 +5348,14 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         batch = desc->cu_q.shape[0] - 1;
         ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "rows, heads, head_dim", 3,
                        PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
-        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
-        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        if (desc->cache) {
+            keys = ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+        } else {
+            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
+            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
+        }
         ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "rows, heads, head_dim", 3, rows, heads, d, 0);
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
@@ -5314,10 +5363,15 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     } else {
         ptxcu__require(&c, "q", &desc->q, same, PTXCU__FLOAT_TYPES, 16, "batch, q_len, heads, head_dim", 4,
                        PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
-        ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
-        ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
-                       "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        if (desc->cache) {
+            (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+            keys = desc->kv_len;
+        } else {
+            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
+            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+                           "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        }
         ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
         ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
@@ -5329,8 +5383,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.head_dim = (uint32_t)d;
         kernel.type = desc->q.type;
         kernel.out_type = desc->out.type;
-        kernel.flags = (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
-                       | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+        kernel.flags |= (desc->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0)
+                        | (desc->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
         kernel.window = desc->window;
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
@@ -5339,11 +5393,9 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
-        shape.kv_total = cumulative ? (uint32_t)keys : 0;
+        shape.kv_total = !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
         ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
-        args.k = desc->k.address;
-        args.v = desc->v.address;
         args.out = desc->out.address;
         args.lse = desc->lse.address;
         args.cu_q = desc->cu_q.address;
@@ -5351,12 +5403,16 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.q_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->q, 0);
         args.q_row_stride = ptxcu__get_stride(&desc->q, h - 1);
         args.q_head_stride = ptxcu__get_stride(&desc->q, h);
-        args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
-        args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
-        args.k_head_stride = ptxcu__get_stride(&desc->k, h);
-        args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
-        args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
-        args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        if (!desc->cache) {
+            args.k = desc->k.address;
+            args.v = desc->v.address;
+            args.k_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->k, 0);
+            args.k_row_stride = ptxcu__get_stride(&desc->k, h - 1);
+            args.k_head_stride = ptxcu__get_stride(&desc->k, h);
+            args.v_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->v, 0);
+            args.v_row_stride = ptxcu__get_stride(&desc->v, h - 1);
+            args.v_head_stride = ptxcu__get_stride(&desc->v, h);
+        }
         args.out_batch_stride = cumulative ? 0 : ptxcu__get_stride(&desc->out, 0);
         args.out_row_stride = ptxcu__get_stride(&desc->out, h - 1);
         args.out_head_stride = ptxcu__get_stride(&desc->out, h);

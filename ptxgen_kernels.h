@@ -100,7 +100,7 @@ enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
 
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv)                                                   \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(matmul)                                         \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
     X(decoder)
 
@@ -579,6 +579,113 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
 /* Tests arguments: see FUNCTIONS. */
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
                                     ptxk_message *why);
+
+/* ======== matmul ========================================================================================
+
+   The dense matrix product of row-major matrices with leading dimensions:
+
+     D[i,j] = act(alpha fa[i] fb[j] sum_x op(A)[i,x] op(B)[x,j] + beta C[i,j] + bias[j])
+
+   op(A) is A, [m,k], or with PTXK_MATMUL_TRANS_A the transpose of A, [k,m]. op(B) is B, [k,n], or with
+   PTXK_MATMUL_TRANS_B the transpose of B, [n,k], as the weights of a linear layer lie. m, n and k are any
+   from 0, read from the arguments. C may be D; with beta 0 it is not read, with alpha 0 A and B are not.
+
+   Tiles of 128 x 128 or 64 x 64; k through three or four stages of shared memory by cp.async (before sm_80
+   two, through registers); mma.sync on swizzled tiles; results in whole rows. Where tiles do not fill the
+   device, k is divided into parts, and the last block of a tile adds their sums in order. There is one
+   launch, and the same bits in every run.
+
+     types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
+                         type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
+     precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
+                         within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
+                         n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
+                         added to f32 sums every 128 of k. s8: exact sums of 65536 products, added in f32.
+                         f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
+                         are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
+                         product.
+     large f32           EXACT: a factor past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
+     factors             f32, of A and of B: PTXK_FACTORS_... Those that differ along k, 8-bit types only,
+                         multiply the sums of 128 products.
+     bias                f32 [n], the same for all products of a batch
+     activation          PTXK_MATMUL_RELU; _SILU: x / (1 + e^-x); _GELU by tanh. x -inf: 0, NaN, NaN
+     out in f16          a value past f16's range becomes infinite
+     alignment           elements. The fast path needs addresses and leading dimensions of A and B in
+                         multiples of 16 bytes, and rows of m (TRANS_A) or of n (without TRANS_B) elements in
+                         multiples of 16 bytes. It is chosen at run time. Other problems, 8-bit types with k
+                         across the rows in memory, and the last k % 32 (f32 16, 8-bit 64) are copied by
+                         elements. Results: 4 elements in an access where addresses, leading dimensions and n
+                         of C and D are multiples of 4 elements.
+     batch               `batch` products of one size, a stride apart; stride 0: a matrix that all share
+     PTXK_MATMUL_GROUPED `batch` products of their own sizes, addresses and factors: experts, adapters. Their
+                         ptxk_matmul_group structs lie in device memory, so that other kernels may fill them.
+                         A fixed number of blocks walks the list; k is not divided. Groups with m or n of 0
+                         have no tiles; all tiles together are at most 2^31 - 1. alpha and beta are of args.
+
+   No memory that is read may overlap D but C, and that must be D itself. */
+
+/* Flags; precision of f32; activations; factors. */
+enum { PTXK_MATMUL_TRANS_A = 1, PTXK_MATMUL_TRANS_B = 2, PTXK_MATMUL_BIAS = 4, PTXK_MATMUL_GROUPED = 8 };
+enum { PTXK_MATMUL_EXACT = 0, PTXK_MATMUL_FAST = 1 };
+enum { PTXK_MATMUL_LINEAR = 0, PTXK_MATMUL_RELU = 1, PTXK_MATMUL_SILU = 2, PTXK_MATMUL_GELU = 3 };
+enum {
+    PTXK_FACTORS_NONE = 0,
+    PTXK_FACTORS_TENSOR = 1, /* one */
+    PTXK_FACTORS_ROW = 2,    /* [m], one for each row of op(A); of B [n], one for each column of op(B) */
+    PTXK_FACTORS_BLOCK = 3,  /* [m, ceil(k / 128)], one for each row (column) and 128 along k */
+    PTXK_FACTORS_SQUARE = 4  /* [ceil(m / 128), ceil(k / 128)], one for 128 rows (columns) and 128 along k */
+};
+
+/* What is compiled into the code. */
+typedef struct ptxk_matmul_desc {
+    uint32_t a_type, b_type;       /* PTX_F16, PTX_BF16, PTX_F32, PTX_S8, equal; or PTX_E4M3 and PTX_E5M2 */
+    uint32_t out_type;             /* of C and D: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t flags;                /* PTXK_MATMUL_TRANS_A | PTXK_MATMUL_TRANS_B ... */
+    uint32_t precision;            /* of f32: PTXK_MATMUL_EXACT or PTXK_MATMUL_FAST; else 0 */
+    uint32_t activation;           /* PTXK_MATMUL_LINEAR ... */
+    uint32_t a_factors, b_factors; /* PTXK_FACTORS_NONE ...; _BLOCK and _SQUARE with 8-bit types */
+} ptxk_matmul_desc;
+
+typedef struct ptxk_matmul_shape {
+    uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a usual group, to choose the tile */
+    uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module; 0: PTX_SM(75), as there */
+} ptxk_matmul_shape;
+
+/* A product of a group. Fields as below, in the same order. */
+typedef struct ptxk_matmul_group {
+    uint64_t a, b, c, d, bias, a_factors, b_factors;
+    uint32_t m, n, k, lda, ldb, ldc, ldd, reserved;
+} ptxk_matmul_group;
+
+/* Addresses are aligned to an element. With GROUPED the fields from a to b_factors_stride are ignored. */
+typedef struct ptxk_matmul_args {
+    uint64_t a, b;                                   /* a_type, b_type; rows lda, ldb elements apart */
+    uint64_t c, d;                                   /* out_type [m, n]; rows ldc, ldd elements apart */
+    uint64_t bias;                                   /* f32 [n]; ignored without PTXK_MATMUL_BIAS */
+    uint64_t a_factors, b_factors;                   /* f32; ignored where there are none */
+    uint32_t m, n, k;                                /* as in the shape */
+    uint32_t lda, ldb, ldc, ldd;                     /* at least a row's length */
+    uint32_t reserved;                               /* 0 */
+    uint64_t a_stride, b_stride, c_stride, d_stride; /* elements from product to product of the batch */
+    uint64_t a_factors_stride, b_factors_stride;
+    uint64_t groups;    /* ptxk_matmul_group [batch], 8-byte aligned; ignored without PTXK_MATMUL_GROUPED */
+    uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned; 0 where the plan has none */
+    uint32_t batch;     /* as in the shape */
+    float alpha, beta;
+    uint32_t unused; /* 0 */
+} ptxk_matmul_args;
+
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64. desc: a ptxk_matmul_desc. */
+#define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
+/* One launch. min_bytes: A, B, bias, factors and D of each product once. */
+PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
+PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
+                                      ptxk_message *why);
 
 /* ======== norm ==========================================================================================
 
@@ -7895,6 +8002,1479 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     ptxk__gemv_rows(m, site, &f, base);
     (void)snprintf(name, sizeof name, "%s_sum", base);
     ptxk__gemv_sum(m, site, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+/* ======== matmul ======================================================================================== */
+
+/* -- matmul: forms -- */
+
+#define PTXK__MATMUL_STEP 64u   /* bytes along k that a stage holds of each row or column */
+#define PTXK__MATMUL_FRAGS 4u   /* most tiles of 16 rows, and pairs of 8 columns, of a warp */
+#define PTXK__MATMUL_BLOCK 128u /* elements along k that share a factor */
+#define PTXK__MATMUL_INT 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
+#define PTXK__MATMUL_BAND 8u    /* rows of tiles that neighbouring blocks share, for the L2 cache */
+
+/* One of the two factors: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
+typedef struct ptxk__matmul_side {
+    uint32_t span, part;   /* rows (columns) of the block's tile, of a warp's part of it */
+    uint32_t k_major;      /* k runs along the rows of the tile in shared memory */
+    uint32_t gather;       /* k runs across the rows in memory, but not in shared memory: 8-bit types, which
+                              ldmatrix cannot transpose, and without tensor cores; copied by elements */
+    uint32_t rows, chunks; /* the tile in shared memory: rows of 16-byte chunks */
+    uint32_t lanes;        /* threads that copy a row: adjacent chunks, each ... */
+    uint32_t times;        /* ... this many, `lanes` chunks apart */
+    uint32_t pass, passes; /* rows that the block copies at once, and how often */
+    uint32_t at;           /* byte offset in a stage */
+    uint32_t kind;         /* of its factors: PTXK_FACTORS_... */
+} ptxk__matmul_side;
+
+/* All that a description, a target and a tile determine. */
+typedef struct ptxk__matmul {
+    ptx_type type[2], out;
+    uint32_t flags, precision, activation, grouped, chip;
+    uint32_t bytes, out_bytes; /* of an element */
+    uint32_t tile, depth;      /* rows and columns of the block's tile; elements of a step along k */
+    uint32_t warps, across;    /* warps of a block; of them along the columns */
+    uint32_t stages, unroll;
+    uint32_t plain;    /* the target's tensor cores lack the type: f32 arithmetic */
+    uint32_t split;    /* sums of some steps are added to f32 sums in other registers: */
+    uint32_t promote;  /* after so many steps of the unrolled loop; 0: counted at run time */
+    uint32_t blocks;   /* the factors differ along k: a promotion is one block of 128 */
+    uint32_t resident; /* blocks of a multiprocessor */
+    ptxk__matmul_side side[2];
+    uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
+} ptxk__matmul;
+
+static uint32_t ptxk__matmul_bytes(uint32_t type) {
+    return type == PTX_E4M3 || type == PTX_E5M2 || type == PTX_S8 ? 1u : ptxk__kv_bytes(type);
+}
+
+static uint32_t ptxk__matmul_shared(const ptxk__matmul *f) {
+    uint32_t stages = f->stages * f->stage_bytes, out = f->warps * 32 * f->pitch * 4;
+    return stages > out ? stages : out;
+}
+
+/* Chooses the tile's form. small: 64 x 64 instead of 128 x 128. */
+static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small) {
+    uint32_t i, threads;
+    f->tile = small ? 64 : 128;
+    f->depth = PTXK__MATMUL_STEP / f->bytes;
+    f->split = f->bytes == 1 || (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT);
+    f->warps = !small && (f->split || f->chip < 80) ? 8 : 4;
+    f->across = f->warps / 2;
+    f->stages = f->chip < 80 ? 2 : f->bytes == 1 ? 4 : 3;
+    f->unroll = f->split || small ? f->stages : 2 * f->stages;
+    f->blocks = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
+    f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->blocks && !f->plain ? 0 : 2;
+    f->resident = small ? 3 : f->warps == 8 ? 1 : 2;
+    threads = 32 * f->warps;
+    f->stage_bytes = 0;
+    for (i = 0; i < 2; i++) {
+        ptxk__matmul_side *s = &f->side[i];
+        uint32_t along = i ? (f->flags & PTXK_MATMUL_TRANS_B) != 0 : !(f->flags & PTXK_MATMUL_TRANS_A);
+        s->span = f->tile;
+        s->part = f->tile / (i ? f->across : 2);
+        s->gather = (f->bytes == 1 || f->plain) && !along;
+        s->k_major = along || s->gather;
+        s->rows = s->k_major ? f->tile : f->depth;
+        s->chunks = (s->k_major ? f->depth : f->tile) * f->bytes / 16;
+        s->lanes = s->k_major ? s->chunks : threads / s->rows;
+        s->times = s->chunks / s->lanes;
+        s->pass = threads / s->lanes;
+        s->passes = s->rows / s->pass;
+        s->at = f->stage_bytes;
+        f->stage_bytes += s->rows * s->chunks * 16;
+    }
+    f->pitch = f->side[1].part + 8; /* 8 modulo 32: rows of a fragment fall into different banks */
+}
+
+static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, ptxk__matmul *f,
+                                  ptxk_message *why) {
+    static const char *const names[] = {"a_type", "b_type"}, *const kinds[] = {"a_factors", "b_factors"};
+    uint32_t i, kind, chip = target & 0xfffu;
+    if (why) why->text[0] = 0;
+    memset(f, 0, sizeof *f);
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "matmul: the description is NULL");
+    for (i = 0; i < 2; i++) {
+        uint32_t type = i ? d->b_type : d->a_type;
+        if (!ptxk__matmul_bytes(type))
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "matmul: %s is %s, must be PTX_F32, _F16, _BF16, _E4M3, _E5M2 or _S8",
+                                names[i], ptxk__value_name_of(type).s);
+        f->type[i] = (ptx_type)type;
+        kind = i ? d->b_factors : d->a_factors;
+        if (kind > PTXK_FACTORS_SQUARE)
+            return ptxk__refuse(why, PTX_E_DESC, "matmul: %s is %u, must be one of PTXK_FACTORS_...",
+                                kinds[i], kind);
+        if (kind >= PTXK_FACTORS_BLOCK && ptxk__matmul_bytes(type) > 1)
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "matmul: %s is %u, must be PTXK_FACTORS_NONE, _TENSOR or _ROW with %s of %s",
+                                kinds[i], kind, names[i], ptxk__value_name_of(type).s);
+        f->side[i].kind = kind;
+    }
+    if (d->a_type != d->b_type
+        && (ptxk__matmul_bytes(d->a_type) > 1 || ptxk__matmul_bytes(d->b_type) > 1 || d->a_type == PTX_S8
+            || d->b_type == PTX_S8))
+        return ptxk__refuse(why, PTX_E_DESC, "matmul: b_type is %s, must be a_type, %s",
+                            ptxk__value_name_of(d->b_type).s, ptxk__value_name_of(d->a_type).s);
+    if (!ptxk__kv_bytes(d->out_type)) return ptxk__check_type("matmul", "out_type", d->out_type, why);
+    if (d->flags > 15)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "matmul: flags is %u, must be of PTXK_MATMUL_TRANS_A, _TRANS_B, _BIAS, _GROUPED",
+                            d->flags);
+    if (d->precision > 1 || (d->precision && d->a_type != PTX_F32))
+        return ptxk__refuse(why, PTX_E_DESC, "matmul: precision is %u, must be PTXK_MATMUL_EXACT%s",
+                            d->precision,
+                            d->a_type == PTX_F32 ? " or PTXK_MATMUL_FAST" : " with types other than PTX_F32");
+    if (d->activation > PTXK_MATMUL_GELU)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "matmul: activation is %u, must be PTXK_MATMUL_LINEAR, _RELU, _SILU "
+                            "or _GELU",
+                            d->activation);
+    f->bytes = ptxk__matmul_bytes(d->a_type);
+    f->plain = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
+    f->chip = chip;
+    f->out = (ptx_type)d->out_type;
+    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    f->flags = d->flags;
+    f->grouped = d->flags & PTXK_MATMUL_GROUPED;
+    f->precision = d->precision;
+    f->activation = d->activation;
+    return PTX_E_NONE;
+}
+
+/* -- matmul: plan -- */
+
+#define PTXK__MATMUL_PARTS 32u /* most parts of k */
+
+static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shape *shape) {
+    return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
+}
+
+/* Fills in the launch: tile 128 x 128, or small, 64 x 64; k in so many parts. */
+static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small,
+                                 uint32_t parts, ptx_plan *plan) {
+    uint64_t tiles;
+    ptxk__matmul_shape_tile(f, small);
+    tiles = ptxk__matmul_tiles(f, shape);
+    if (!tiles) return;
+    if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each walks the list */
+    ptxk__plan_one(plan, (uint32_t)tiles, parts, 32 * f->warps, plan->min_bytes);
+    plan->launch[0].entry = small;
+    plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
+    plan->zero_bytes = parts > 1 ? ptxk__up_256(tiles * 4) : 0;
+    plan->workspace_bytes = parts > 1 ? plan->zero_bytes + tiles * parts * f->tile * f->tile * 4 : 0;
+}
+
+/* How many factors a side has. */
+static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t k) {
+    uint64_t blocks = ptxk__ceil_div(k, PTXK__MATMUL_BLOCK);
+    return kind == PTXK_FACTORS_TENSOR   ? 1
+           : kind == PTXK_FACTORS_ROW    ? span
+           : kind == PTXK_FACTORS_BLOCK  ? span * blocks
+           : kind == PTXK_FACTORS_SQUARE ? ptxk__ceil_div(span, PTXK__MATMUL_BLOCK) * blocks
+                                         : 0;
+}
+
+/* Chooses the tile and the parts of k by the time of the multiprocessor with most blocks: a step of a small
+   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
+   steps; each part of a tile is written and read again through the L2 cache. */
+static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small,
+                                uint32_t *parts) {
+    uint64_t best = UINT64_MAX, tiles, rounds, cost;
+    uint32_t i, n, steps, most;
+    for (i = 0; i < 2; i++) {
+        ptxk__matmul_shape_tile(f, i);
+        tiles = ptxk__matmul_tiles(f, shape);
+        most = f->grouped ? 1 : PTXK__MATMUL_PARTS;
+        for (n = 1; n <= most; n++) {
+            steps = ptxk__ceil_div(ptxk__ceil_div(shape->k, f->depth), n);
+            if (n > 1 && (steps < 8 || tiles * n > PTXK__LEN_MAX)) break;
+            rounds = (tiles * n + shape->sm_count - 1) / shape->sm_count;
+            cost = rounds * ((steps + 6) * (i ? 5u : 16u) + (n > 1 ? (n + 1) * (i ? 8u : 32u) : 0));
+            if (cost < best) best = cost, *small = i, *parts = n;
+        }
+    }
+}
+
+PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    static const char *const op = "matmul";
+    ptxk__matmul f;
+    uint32_t small = 0, parts = 1, i;
+    uint64_t bytes;
+    ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
+    code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
+    if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
+        return code;
+    if (shape->target && (shape->target & 0xfffu) < 75)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "matmul: target is %u, must be that of the module, such as PTX_SM(80)",
+                            shape->target);
+    bytes = (uint64_t)ptxk__ceil_div(shape->m, 64) * ptxk__ceil_div(shape->n, 64);
+    if (shape->batch && bytes > PTXK__LEN_MAX / shape->batch)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "matmul: m, n, batch are %u, %u, %u: more than 2^31 - 1 tiles of 64 by 64",
+                            shape->m, shape->n, shape->batch);
+    ptxk__matmul_choose(&f, shape, &small, &parts);
+    plan->min_bytes = ((uint64_t)shape->m + shape->n) * shape->k * f.bytes
+                      + (uint64_t)shape->m * shape->n * f.out_bytes
+                      + (f.flags & PTXK_MATMUL_BIAS ? (uint64_t)shape->n * 4 : 0);
+    for (i = 0; i < 2; i++)
+        plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
+    plan->min_bytes *= shape->batch;
+    ptxk__matmul_lay_out(&f, shape, small, parts, plan);
+    return PTX_E_NONE;
+}
+
+/* The span of a matrix of the batch: rows of `columns` elements. */
+static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t bytes, uint64_t rows,
+                                    uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
+    ptxk__span s = ptxk__span_of(name, at, columns * bytes, bytes, 1);
+    int fits = 1;
+    uint64_t wide = ptxk__multiply_checked(stride, bytes, &fits);
+    ptxk__span_repeat(&s, 0, rows, ld * bytes);
+    ptxk__span_repeat(&s, 1, batch, fits ? wide : UINT64_MAX);
+    return s;
+}
+
+PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
+                                      ptxk_message *why) {
+    static const char *const op = "matmul", *const ld_names[] = {"lda", "ldb", "ldc", "ldd"},
+                             *const factor_names[] = {"a_factors", "b_factors"};
+    ptxk__matmul f;
+    ptxk__span s[9];
+    uint32_t i, n = 0, rows[4], columns[4], ld[4];
+    ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
+    code = ptxk__check_start(op, code, args, why);
+    if (code) return code;
+    if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero(op, "unused", args->unused, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        return code;
+    if (f.grouped) {
+        s[0] = ptxk__span_of("groups", args->groups, (uint64_t)args->batch * sizeof(ptxk_matmul_group), 8, 1);
+        return ptxk__check_spans(op, s, 1, why);
+    }
+    if ((code = ptxk__check_count(op, "m", args->m, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "n", args->n, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "k", args->k, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        return code;
+    rows[0] = f.flags & PTXK_MATMUL_TRANS_A ? args->k : args->m;
+    columns[0] = f.flags & PTXK_MATMUL_TRANS_A ? args->m : args->k;
+    rows[1] = f.flags & PTXK_MATMUL_TRANS_B ? args->n : args->k;
+    columns[1] = f.flags & PTXK_MATMUL_TRANS_B ? args->k : args->n;
+    rows[2] = rows[3] = args->m;
+    columns[2] = columns[3] = args->n;
+    memcpy(ld, &args->lda, sizeof ld);
+    for (i = 0; i < 4; i++)
+        if (ld[i] < columns[i] && rows[i] > 1 && (i != 2 || args->beta < 0 || args->beta > 0))
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "matmul: %s is %u, must be at least %u, the row's length", ld_names[i], ld[i],
+                                columns[i]);
+    s[n++] =
+        ptxk__matmul_span("a", args->a, f.bytes, rows[0], columns[0], ld[0], args->batch, args->a_stride);
+    s[n++] =
+        ptxk__matmul_span("b", args->b, f.bytes, rows[1], columns[1], ld[1], args->batch, args->b_stride);
+    for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && (args->alpha < 0 || args->alpha > 0);
+    s[n] =
+        ptxk__matmul_span("c", args->c, f.out_bytes, rows[2], columns[2], ld[2], args->batch, args->c_stride);
+    s[n].same = 1;
+    s[n++].needed = args->beta < 0 || args->beta > 0;
+    s[n] =
+        ptxk__matmul_span("d", args->d, f.out_bytes, rows[3], columns[3], ld[3], args->batch, args->d_stride);
+    s[n] = ptxk__span_written(s[n], 1);
+    n++;
+    s[n++] = ptxk__span_of("bias", args->bias, (uint64_t)args->n * 4, 4, (f.flags & PTXK_MATMUL_BIAS) != 0);
+    for (i = 0; i < 2; i++) {
+        uint64_t count = ptxk__matmul_factor_count(f.side[i].kind, i ? args->n : args->m, args->k);
+        s[n] = ptxk__matmul_span(factor_names[i], i ? args->b_factors : args->a_factors, 4, 1, count, count,
+                                 args->batch, i ? args->b_factors_stride : args->a_factors_stride);
+        s[n++].needed = f.side[i].kind != PTXK_FACTORS_NONE;
+    }
+    s[n] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    s[n] = ptxk__span_written(s[n], 0);
+    return ptxk__check_spans(op, s, n + 1, why);
+}
+
+/* -- matmul: the state of a thread -- */
+
+typedef struct ptxk__matmul_fragments {
+    ptx_val x[2][PTXK__MATMUL_FRAGS][4]; /* of A: tiles of 16 rows; of B: pairs of 8 columns */
+} ptxk__matmul_fragments;
+
+/* A thread has rows g and g + 8 (lane = 4 g + t) and columns 2 t and 2 t + 1 of each 16 x 8 of its warp. */
+typedef struct ptxk__matmul_state {
+    ptx_val args, shared, tid, lane, warp;
+    ptx_val batch;                      /* u32: of the batch */
+    ptx_val problem;                    /* the arguments, or the group's struct, which begins like them */
+    ptx_val base[2], ld[2];             /* addresses of A and B, elements from row to row */
+    ptx_val first[2], limit[2];         /* the tile's first row and column; m and n */
+    ptx_val row[2], chunk[2], to[2][2]; /* the first chunk that the thread copies; where to, in stage 0 */
+    ptx_val inside[2][4];               /* small tiles, k across: bytes of its chunks, 16 or 0 */
+    ptx_val skip[2];                    /* rows (columns) of the tile below it are another block's */
+    ptx_val reader[2][4];               /* from where it reads fragments */
+    ptx_val begin, end;                 /* of k */
+    ptx_val count;                      /* blocks of 128 along k */
+    ptx_val from[2][4];                 /* source of the copies */
+    ptx_val staged[2][4][4];            /* before sm_80: data on its way */
+    ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
+    ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
+    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* the one that mma adds to, within a step */
+    ptx_val factor[2][8]; /* of the block of 128: of the thread's rows, of its columns */
+} ptxk__matmul_state;
+
+static uint32_t ptxk__matmul_frags(const ptxk__matmul *f, uint32_t side) { return f->side[side].part / 16; }
+
+/* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, 64 bytes: ldmatrix reads
+   8 rows, two of them fill the banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8 columns of 4
+   rows at once. */
+static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
+                                  ptx_val chunk) {
+    const ptxk__matmul_side *s = &f->side[side];
+    ptx_val turn;
+    if (s->k_major) {
+        turn = ptx_bfe(k, row, ptx_u32(1), ptx_u32(2));
+    } else if (f->bytes == 4) {
+        turn = ptx_and(k, row, ptx_u32(3));
+        turn = ptx_mul(k, turn, ptx_u32(2));
+    } else {
+        turn = ptx_and(k, row, ptx_u32(7));
+    }
+    turn = ptx_xor(k, turn, chunk);
+    turn = ptx_mad(k, row, ptx_u32(s->chunks), turn);
+    return ptx_mul(k, turn, ptx_u32(16));
+}
+
+/* Prepares the places of a thread in the tiles: what it copies, what it reads. */
+static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t side) {
+    const ptxk__matmul_side *d = &f->side[side];
+    ptx_val tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1), row, half, x, at, which;
+    uint32_t i;
+    s->row[side] = ptx_div(k, s->tid, ptx_u32(d->lanes));
+    s->chunk[side] = ptx_and(k, s->tid, ptx_u32(d->lanes - 1));
+    if (d->lanes == 4 && !d->k_major) { /* 8 threads copy rows r and r + 4: their turns differ by 4 chunks */
+        x = ptx_bfe(k, s->row[side], ptx_u32(1), ptx_u32(2));
+        row = ptx_and(k, s->row[side], ptx_u32(1));
+        x = ptx_mad(k, row, ptx_u32(4), x);
+        row = ptx_and(k, s->row[side], ptx_u32(24));
+        s->row[side] = ptx_add(k, row, x);
+    }
+    at = ptxk__matmul_place(k, f, side, s->row[side], s->chunk[side]);
+    s->to[side][0] = s->to[side][1] = ptx_ptr_add(k, tile, at, 1);
+    if (d->lanes == 4 && d->times > 1) {
+        x = ptx_xor(k, ptx_as(s->to[side][0], PTX_B32), ptx_b32(64));
+        s->to[side][1] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+    which = side ? ptx_and(k, s->warp, ptx_u32(f->across - 1)) : ptx_div(k, s->warp, ptx_u32(f->across));
+    if (f->plain) { /* rows g, columns 2 t, chunk 0 */
+        row = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
+        if (side) row = ptx_mul(k, row, ptx_u32(2));
+        row = ptx_mad(k, which, ptx_u32(d->part), row);
+        at = ptxk__matmul_place(k, f, side, row, ptx_u32(0));
+    } else if (d->k_major) {
+        if (side)
+            ptxk__lane_columns(k, s->lane, &row, &half);
+        else
+            ptxk__lane_rows(k, s->lane, &row, &half);
+        row = ptx_mad(k, which, ptx_u32(d->part), row);
+        at = ptxk__matmul_place(k, f, side, row, half);
+    } else if (f->bytes == 2) {
+        if (side)
+            ptxk__lane_rows(k, s->lane, &row, &half);
+        else
+            ptxk__lane_columns(k, s->lane, &row, &half);
+        half = ptx_mad(k, which, ptx_u32(d->part / 8), half);
+        at = ptxk__matmul_place(k, f, side, row, half);
+    } else {
+        row = ptx_and(k, s->lane, ptx_u32(3));
+        half = ptx_shr(k, s->lane, ptx_u32(4));
+        half = ptx_mad(k, which, ptx_u32(d->part / 4), half);
+        at = ptxk__matmul_place(k, f, side, row, half);
+        x = ptx_bfe(k, s->lane, ptx_u32(2), ptx_u32(2));
+        at = ptx_mad(k, x, ptx_u32(4), at);
+    }
+    at = ptx_ptr_add(k, tile, at, 1);
+    s->reader[side][0] = at;
+    for (i = 1; i < 4 && !f->plain;
+         i++) { /* the tile begins at a multiple of 128: these differ in bits only */
+        s->reader[side][i] = at;
+        if (i > 1 && d->k_major) continue;
+        x = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(32 * i));
+        s->reader[side][i] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+}
+
+/* Loads the fragments of half a step from a stage. */
+static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                              uint32_t stage, uint32_t half, ptxk__matmul_fragments *out) {
+    uint32_t side, i, e, q, y;
+    for (side = 0; side < 2 && !f->plain; side++) {
+        const ptxk__matmul_side *d = &f->side[side];
+        int64_t at = (int64_t)(stage * f->stage_bytes);
+        for (i = 0; i < ptxk__matmul_frags(f, side); i++) {
+            ptx_val *x = out->x[side][i];
+            if (d->k_major) {
+                ptx_ldmatrix(k, 4, ptx_off(s->reader[side][half], at + (int64_t)(i * 16 * d->chunks * 16)),
+                             x);
+            } else if (f->bytes == 2) {
+                ptx_ldmatrix_trans(
+                    k, 4, ptx_off(s->reader[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)), x);
+            } else {
+                for (e = 0; e < 4; e++) {
+                    q = 2 * i + (side ? e / 2 : e & 1); /* 8 rows (columns) */
+                    y = 8 * half + 4 * (side ? e & 1 : e / 2);
+                    x[e] = ptx_ld(
+                        k, PTX_B32,
+                        ptx_at(s->reader[side][q % 4], at + (int64_t)(y * d->chunks * 16 + q / 4 * 128)));
+                }
+            }
+        }
+    }
+}
+
+/* -- matmul: products -- */
+
+/* An f32 number for products on tf32, which keep 11 bits of each factor: rounded to them (FAST); or (EXACT)
+   as a sum of two, the rest with an error of 2^-23 of the number. A number past 3.4019e38, which would round
+   to infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
+typedef struct ptxk__matmul_parts {
+    ptx_val x[4], finite[4], rest[4];
+} ptxk__matmul_parts;
+
+static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, const ptx_val x[4],
+                               ptxk__matmul_parts *out) {
+    ptx_val size, p, whole, round;
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        out->x[i] = x[i];
+        if (f->bytes != 4) continue;
+        if (f->precision == PTXK_MATMUL_FAST) {
+            out->x[i] = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(x[i], PTX_F32));
+            continue;
+        }
+        size = ptx_abs(k, ptx_as(x[i], PTX_F32));
+        p = ptx_setp(k, PTX_LT, size, ptx_f32(3.4019e38));
+        whole = ptx_selp(k, ptx_as(x[i], PTX_U32), ptx_u32(0), p);
+        round = ptx_add(k, whole, ptx_u32(0x1000));
+        round = ptx_and(k, ptx_as(round, PTX_B32), ptx_b32(0xffffe000u));
+        out->finite[i] = round;
+        out->x[i] = ptx_selp(k, round, x[i], p);
+        out->rest[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(whole, PTX_F32), ptx_as(round, PTX_F32));
+    }
+}
+
+/* d += a b, 16 x 8, b from register `at` on. */
+static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4], const ptx_val *a,
+                             const ptx_val *b) {
+    ptx_val out[4];
+    uint32_t i;
+    if (f->bytes > 1) {
+        ptxk__tile_mma(k, f->type[0], d, a, b);
+        return;
+    }
+    ptx_mma(k, f->type[0] == PTX_S8 ? PTX_MMA_M16N8K32_S32 : PTX_MMA_M16N8K32_F32, f->type[0], f->type[1],
+            out, a, b, d);
+    for (i = 0; i < 4; i++) d[i] = out[i];
+}
+
+static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                  const ptxk__matmul_fragments *x) {
+    ptxk__matmul_parts a[PTXK__MATMUL_FRAGS], b;
+    uint32_t i, j, e;
+    for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, x->x[0][i], &a[i]);
+    for (j = 0; j < ptxk__matmul_frags(f, 1); j++) {
+        ptxk__matmul_split(k, f, x->x[1][j], &b);
+        for (e = 0; e < 2; e++) {
+            for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
+                ptx_val *d = s->now[i][2 * j + e];
+                if (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT) {
+                    ptxk__matmul_mma(k, f, d, a[i].finite, b.rest + 2 * e);
+                    ptxk__matmul_mma(k, f, d, a[i].rest, b.finite + 2 * e);
+                }
+                ptxk__matmul_mma(k, f, d, a[i].x, b.x + 2 * e);
+            }
+        }
+    }
+}
+
+/* Decodes 4 elements to f32. */
+static void ptxk__matmul_decode(ptx_kernel *k, ptx_type type, const ptx_val *words, ptx_val out[4]) {
+    uint32_t e;
+    ptx_val x, p, sign;
+    for (e = 0; e < 4; e++) {
+        if (type == PTX_F32) {
+            out[e] = ptx_as(words[e], PTX_F32);
+        } else if (type == PTX_BF16) {
+            if (!(e & 1)) ptxk__widen_word(k, type, words[e / 2], out + e);
+        } else if (type == PTX_S8) {
+            x = ptx_bfe(k, ptx_as(words[0], PTX_S32), ptx_u32(8 * e), ptx_u32(8));
+            out[e] = ptx_cvt(k, PTX_F32, x);
+        } else if (type == PTX_E5M2) { /* the upper half of an f16 */
+            x = ptx_bfe(k, ptx_as(words[0], PTX_U32), ptx_u32(8 * e), ptx_u32(8));
+            x = ptx_shl(k, x, ptx_u32(8));
+            x = ptx_cvt(k, PTX_U16, ptx_as(x, PTX_U32));
+            out[e] = ptx_cvt(k, PTX_F32, ptx_as(x, PTX_F16));
+        } else { /* the bits of an f16 whose exponent is 8 less; 127 is NaN */
+            x = ptx_bfe(k, ptx_as(words[0], PTX_U32), ptx_u32(8 * e), ptx_u32(7));
+            p = ptx_setp(k, PTX_EQ, x, ptx_u32(127));
+            x = ptx_shl(k, x, ptx_u32(7));
+            sign = ptx_bfe(k, ptx_as(words[0], PTX_U32), ptx_u32(8 * e + 7), ptx_u32(1));
+            x = ptx_mad(k, sign, ptx_u32(0x8000), ptx_as(x, PTX_U32));
+            x = ptx_cvt(k, PTX_U16, x);
+            x = ptx_cvt(k, PTX_F32, ptx_as(x, PTX_F16));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(256));
+            out[e] = ptx_selp(k, ptx_f32(NAN), x, p);
+        }
+    }
+}
+
+/* Without tensor cores: multiplies a whole step from its stage, 4 elements along k at a time. */
+static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                        uint32_t stage) {
+    ptx_val c, at[2], words[4], x[2 * PTXK__MATMUL_FRAGS][4], y[4], sum;
+    uint32_t i, j, e, h;
+    int64_t from = (int64_t)(stage * f->stage_bytes);
+    c = ptx_for(k, ptx_u32(0), ptx_u32(PTXK__MATMUL_STEP), ptx_u32(4 * f->bytes));
+    for (i = 0; i < 2; i++) {
+        at[i] = ptx_xor(k, ptx_as(s->reader[i][0], PTX_U32), c);
+        at[i] = ptx_ptr(ptx_as(at[i], PTX_U32), PTX_SHARED);
+    }
+    for (i = 0; i < 2 * ptxk__matmul_frags(f, 0); i++) {
+        ptx_mem mem = ptx_at(at[0], from + (int64_t)(i * 8 * PTXK__MATMUL_STEP));
+        if (f->bytes == 1)
+            words[0] = ptx_ld(k, PTX_B32, mem);
+        else
+            ptx_ld_vec(k, PTX_B32, f->bytes, mem, words);
+        ptxk__matmul_decode(k, f->type[0], words, x[i]);
+    }
+    for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
+        for (e = 0; e < 2; e++) {
+            ptx_mem mem = ptx_at(at[1], from + (int64_t)((j * 8 + e) * PTXK__MATMUL_STEP));
+            if (f->bytes == 1)
+                words[0] = ptx_ld(k, PTX_B32, mem);
+            else
+                ptx_ld_vec(k, PTX_B32, f->bytes, mem, words);
+            ptxk__matmul_decode(k, f->type[1], words, y);
+            for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
+                for (h = 0; h < 2; h++) {
+                    ptx_var v = f->split ? s->part[i][j][2 * h + e] : s->sum[i][j][2 * h + e];
+                    sum = ptx_get(k, v);
+                    sum = ptxk_dot(k, 4, x[2 * i + h], y, sum);
+                    ptx_set(k, v, sum);
+                }
+            }
+        }
+    }
+    ptx_end(k);
+}
+
+/* Runs through the sums of a thread: tiles of 16 rows, of 8 columns, four each. */
+#define PTXK__MATMUL_EACH(f, i, j, e)                                                                        \
+    for (i = 0; i < ptxk__matmul_frags(f, 0); i++)                                                           \
+        for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++)                                                   \
+            for (e = 0; e < 4; e++)
+
+static ptx_val ptxk__matmul_zero(const ptxk__matmul *f) {
+    return f->type[0] == PTX_S8 && !f->plain ? ptx_s32(0) : ptx_f32(0);
+}
+
+/* Begins and ends a step: the sums that mma adds to are values within it, variables outside. */
+static void ptxk__matmul_open(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    uint32_t i, j, e;
+    PTXK__MATMUL_EACH(f, i, j, e) s->now[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
+}
+
+static void ptxk__matmul_close(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    uint32_t i, j, e;
+    PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->now[i][j][e]);
+}
+
+/* Adds the partial sums to the f32 sums, and begins new ones. */
+static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    uint32_t i, j, e;
+    ptx_val x, sum, factor;
+    PTXK__MATMUL_EACH(f, i, j, e) {
+        x = ptx_get(k, s->part[i][j][e]);
+        if (f->type[0] == PTX_S8 && !f->plain) x = ptx_cvt(k, PTX_F32, x);
+        sum = ptx_get(k, s->sum[i][j][e]);
+        if (f->blocks) {
+            factor = s->factor[f->side[0].kind >= PTXK_FACTORS_BLOCK ? 0 : 1]
+                              [f->side[0].kind >= PTXK_FACTORS_BLOCK ? 2 * i + e / 2 : 2 * j + (e & 1)];
+            if (f->side[0].kind >= PTXK_FACTORS_BLOCK && f->side[1].kind >= PTXK_FACTORS_BLOCK)
+                factor = ptx_op2(k, PTX_MUL, PTX_RN, factor, s->factor[1][2 * j + (e & 1)]);
+            sum = ptx_fma(k, x, factor, sum);
+        } else {
+            sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x);
+        }
+        ptx_set(k, s->sum[i][j][e], sum);
+        ptx_set(k, s->part[i][j][e], ptxk__matmul_zero(f));
+    }
+}
+
+/* An address of the arguments: of this product, in a batch. stride: where the arguments have it. */
+static ptx_val ptxk__matmul_pointer(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                    size_t field, size_t stride, uint32_t bytes) {
+    ptx_val at = ptxk__arg_ptr(k, s->problem, field), x, wide;
+    if (f->grouped) return at;
+    x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)stride));
+    wide = ptx_cvt(k, PTX_U64, s->batch);
+    x = ptx_mul(k, x, wide);
+    return ptx_ptr_add(k, at, x, bytes);
+}
+
+static ptx_val ptxk__matmul_factors(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                    uint32_t side) {
+    return side ? ptxk__matmul_pointer(k, f, s, offsetof(ptxk_matmul_args, b_factors),
+                                       offsetof(ptxk_matmul_args, b_factors_stride), 4)
+                : ptxk__matmul_pointer(k, f, s, offsetof(ptxk_matmul_args, a_factors),
+                                       offsetof(ptxk_matmul_args, a_factors_stride), 4);
+}
+
+/* Loads the factors of block `block` along k for the thread's rows and columns. */
+static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                       const ptx_val mine[2], ptx_val block) {
+    uint32_t side, i;
+    for (side = 0; side < 2; side++) {
+        uint32_t kind = f->side[side].kind;
+        ptx_val at, x, p;
+        if (kind < PTXK_FACTORS_BLOCK) continue;
+        at = ptxk__matmul_factors(k, f, s, side);
+        at = ptx_ptr_add(k, at, block, 4);
+        for (i = 0; i < 2 * ptxk__matmul_frags(f, side) * (1 + side); i++) {
+            if (i && kind == PTXK_FACTORS_SQUARE) { /* a warp's part lies within 128 */
+                s->factor[side][i] = s->factor[side][0];
+                continue;
+            }
+            x = ptx_add(k, mine[side], ptx_u32(side ? i / 2 * 8 + (i & 1) : 8 * i));
+            p = ptx_setp(k, PTX_LT, x, s->limit[side]);
+            if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
+            x = ptx_mul_wide(k, x, s->count);
+            x = ptx_ptr_add(k, at, x, 4);
+            s->factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+        }
+    }
+}
+
+/* -- matmul: the loop along k, by 16-byte copies -- */
+
+/* Computes the sources of the copies of the first step. K along the rows: copies beyond the last row (column)
+   take the last one, and no result that depends on it is written. */
+static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val x, at, wide, last, p;
+    uint32_t side, i;
+    for (side = 0; side < 2; side++) {
+        const ptxk__matmul_side *d = &f->side[side];
+        if (d->k_major) {
+            last = ptx_sub(k, s->limit[side], ptx_u32(1));
+            wide = ptx_mul_wide(k, s->begin, ptx_u32(f->bytes));
+            at = ptx_ptr_add(k, s->base[side], wide, 1);
+            at = ptx_ptr_add(k, at, s->chunk[side], 16);
+            for (i = 0; i < d->passes; i++) {
+                x = ptx_add(k, s->first[side], s->row[side]);
+                if (i) x = ptx_add(k, x, ptx_u32(i * d->pass));
+                x = ptx_min(k, x, last);
+                wide = ptx_mul_wide(k, x, s->ld[side]);
+                s->from[side][i] = ptx_ptr_add(k, at, wide, f->bytes);
+            }
+        } else {
+            x = ptx_mad(k, s->chunk[side], ptx_u32(16 / f->bytes), s->first[side]);
+            for (i = 0; i < d->times && f->tile == 64; i++) {
+                last = ptx_add(k, x, ptx_u32(i * d->lanes * 16 / f->bytes));
+                p = ptx_setp(k, PTX_LT, last, s->limit[side]);
+                s->inside[side][i] = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
+            }
+            wide = ptx_mul_wide(k, x, ptx_u32(f->bytes));
+            at = ptx_ptr_add(k, s->base[side], wide, 1);
+            x = ptx_add(k, s->begin, s->row[side]);
+            wide = ptx_mul_wide(k, x, s->ld[side]);
+            s->from[side][0] = ptx_ptr_add(k, at, wide, f->bytes);
+        }
+    }
+}
+
+/* The byte offset of copy (i, j) from its place to[j % 2] in stage 0. */
+static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, uint32_t j) {
+    return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
+}
+
+/* Copies step `step`, counted from the sources, to a stage, where *p holds: from sm_80 on by cp.async, before
+   to registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
+static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
+                              uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
+    uint32_t side, i, j;
+    ptx_val from, here, to, q;
+    for (side = 0; side < 2; side++) {
+        const ptxk__matmul_side *d = &f->side[side];
+        int edge = !d->k_major && f->tile == 64;
+        for (i = 0; i < d->passes; i++) {
+            from = s->from[side][i];
+            if (d->k_major)
+                from = ptx_off(from, (int64_t)(step * PTXK__MATMUL_STEP));
+            else if (step)
+                from = ptxk__advance_rows(k, from, s->ld[side], step * f->depth, f->bytes);
+            for (j = 0; j < d->times; j++) {
+                here = ptx_off(from, (int64_t)(j * d->lanes * 16));
+                to = ptx_off(s->to[side][j & 1],
+                             (int64_t)(stage * f->stage_bytes) + ptxk__matmul_copy_offset(d, i, j));
+                if (f->chip < 80) {
+                    q = *p;
+                    if (edge) q = ptx_setp(k, PTX_NE, s->inside[side][j], ptx_u32(0));
+                    if (edge) q = ptx_and(k, *p, q);
+                    ptxk_load16(k, &q, ptx_with(ptx_at(here, 0), PTX_NC), s->staged[side][i + j]);
+                    continue;
+                }
+                if (edge) q = bytes ? ptx_min(k, s->inside[side][j], *bytes) : s->inside[side][j];
+                if (p) ptx_guard(k, *p);
+                if (edge || bytes)
+                    ptx_cp_async_16_zfill(k, to, here, edge ? q : *bytes);
+                else
+                    ptx_cp_async_16(k, to, here);
+            }
+        }
+    }
+}
+
+/* Before sm_80: stores what ptxk__matmul_copy has loaded. */
+static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage) {
+    uint32_t side, i, j;
+    for (side = 0; side < 2; side++)
+        for (i = 0; i < f->side[side].passes; i++)
+            for (j = 0; j < f->side[side].times; j++)
+                ptx_st_vec(k, PTX_B32, 4,
+                           ptx_at(s->to[side][j & 1], (int64_t)(stage * f->stage_bytes)
+                                                          + ptxk__matmul_copy_offset(&f->side[side], i, j)),
+                           s->staged[side][i + j]);
+}
+
+/* Makes the next stage visible to all threads, which have read the one before the current. */
+static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                    uint32_t stage) {
+    if (f->chip < 80)
+        ptxk__matmul_put(k, f, s, stage);
+    else
+        ptx_cp_async_wait(k, f->stages - 2);
+    ptx_bar_sync(k, ptx_imm(0));
+}
+
+/* Multiplies `steps` steps, at least one. The loop is unrolled, so that stages have constant addresses.
+   Fragments are loaded half a step ahead; those after the last step are not used: they are of an earlier
+   step, or zeros where there are few steps. */
+static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                   const ptx_val mine[2], ptx_val steps) {
+    ptxk__matmul_fragments now, next;
+    ptx_var from[2][4], left, block;
+    ptx_val count, p, x;
+    uint32_t side, i, u;
+    ptxk__matmul_sources(k, f, s);
+    for (u = 0; u + 1 < f->stages; u++) {
+        p = ptx_setp(k, PTX_GT, steps, ptx_u32(u));
+        x = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
+        ptxk__matmul_copy(k, f, s, u, u, f->chip < 80 ? &p : NULL, &x);
+        if (u + 2 == f->stages && f->chip >= 80) {
+            p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
+            x = ptx_mov(k, ptx_u32(0));
+            ptxk__matmul_copy(k, f, s, 0, u + 1, &p, &x);
+        }
+        ptxk__tile_commit(k);
+    }
+    ptxk__matmul_next_stage(k, f, s, 0);
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++)
+            from[side][i] = ptx_var_new(k, s->from[side][i]);
+    }
+    left = block = ptx_var_new(k, steps);
+    if (f->blocks) {
+        x = ptx_div(k, s->begin, ptx_u32(PTXK__MATMUL_BLOCK));
+        block = ptx_var_new(k, x);
+    }
+    ptx_loop(k);
+    {
+        count = ptx_get(k, left);
+        for (side = 0; side < 2; side++) {
+            for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++) {
+                x = ptx_get(k, from[side][i]);
+                s->from[side][i] = ptx_ptr(x, PTX_GLOBAL);
+            }
+        }
+        ptxk__matmul_load(k, f, s, 0, 0, &now);
+        for (u = 0; u < f->unroll; u++) {
+            uint32_t stage = u % f->stages, following = (u + 1) % f->stages;
+            if (f->blocks && u % f->promote == 0) {
+                x = ptx_get(k, block);
+                ptxk__matmul_block_factors(k, f, s, mine, x);
+                x = ptx_add(k, x, ptx_u32(1));
+                ptx_set(k, block, x);
+            }
+            if (!f->plain) ptxk__matmul_open(k, f, s);
+            ptxk__matmul_load(k, f, s, stage, 1, &next);
+            p = ptx_setp(k, PTX_GT, count, ptx_u32(u + f->stages - 1));
+            ptxk__matmul_copy(k, f, s, u + f->stages - 1, (u + f->stages - 1) % f->stages, &p, NULL);
+            ptxk__tile_commit(k);
+            if (f->plain)
+                ptxk__matmul_multiply_plain(k, f, s, stage);
+            else
+                ptxk__matmul_multiply(k, f, s, &now);
+            ptxk__matmul_next_stage(k, f, s, following);
+            if (u + 1 < f->unroll) ptxk__matmul_load(k, f, s, following, 0, &now);
+            if (!f->plain) ptxk__matmul_multiply(k, f, s, &next);
+            if (!f->plain) ptxk__matmul_close(k, f, s);
+            if (f->split && f->promote && (u + 1) % f->promote == 0) ptxk__matmul_promote(k, f, s);
+            if (u + 1 < f->unroll) {
+                p = ptx_setp(k, PTX_GT, count, ptx_u32(u + 1));
+                ptx_while(k, p);
+            }
+        }
+        for (side = 0; side < 2; side++) {
+            for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++) {
+                x = f->side[side].k_major
+                        ? ptx_ptr_add(k, s->from[side][i], ptx_u32(f->unroll * PTXK__MATMUL_STEP), 1)
+                        : ptxk__advance_rows(k, s->from[side][i], s->ld[side], f->unroll * f->depth,
+                                             f->bytes);
+                ptx_set(k, from[side][i], x);
+            }
+        }
+        if (f->split && !f->promote) { /* before s32 sums can overflow */
+            x = ptx_sub(k, steps, count);
+            x = ptx_and(k, x, ptx_u32(PTXK__MATMUL_INT / f->depth - 1));
+            p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__MATMUL_INT / f->depth - f->unroll));
+            ptx_if(k, p);
+            ptxk__matmul_promote(k, f, s);
+            ptx_end(k);
+        }
+        p = ptx_setp(k, PTX_GT, count, ptx_u32(f->unroll));
+        ptx_while(k, p);
+        count = ptx_sub(k, count, ptx_u32(f->unroll));
+        ptx_set(k, left, count);
+    }
+    ptx_end(k);
+    if (f->chip >= 80) ptx_cp_async_wait_all(k);
+    if (f->split && !f->blocks) ptxk__matmul_promote(k, f, s);
+}
+
+/* -- matmul: the loop along k, by elements: ends of k, and addresses and strides that are not aligned -- */
+
+/* Copies one chunk of the step at `at`: chunk `chunk` of row `row` (of the tile in shared memory). */
+static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                      uint32_t side, ptx_val row, ptx_val chunk, ptx_val to, ptx_val at) {
+    const ptxk__matmul_side *d = &f->side[side];
+    uint32_t per = 16 / f->bytes, e;
+    ptx_val along, across, from, left, p, q, x[16], words[4], wide;
+    int64_t step = d->gather ? 0 : (int64_t)f->bytes;
+    across = ptx_mul(k, chunk, ptx_u32(per));
+    if (d->k_major) {
+        along = ptx_add(k, at, across);           /* of k */
+        across = ptx_add(k, s->first[side], row); /* of the rows (columns) */
+        p = ptx_setp(k, PTX_LT, across, s->limit[side]);
+        left = ptx_sub(k, ptx_as(s->end, PTX_S32), ptx_as(along, PTX_S32));
+    } else {
+        across = ptx_add(k, s->first[side], across);
+        along = ptx_add(k, at, row);
+        p = ptx_setp(k, PTX_LT, along, s->end);
+        left = ptx_sub(k, ptx_as(s->limit[side], PTX_S32), ptx_as(across, PTX_S32));
+    }
+    /* Row of the matrix in memory, and column. */
+    x[0] = d->k_major && !d->gather ? across : along;
+    x[1] = d->k_major && !d->gather ? along : across;
+    wide = ptx_cvt(k, PTX_U64, x[1]);
+    wide = ptx_mad_wide(k, x[0], s->ld[side], wide);
+    from = ptx_ptr_add(k, s->base[side], wide, f->bytes);
+    for (e = 0; e < per; e++) {
+        q = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)e));
+        q = ptx_and(k, q, p);
+        if (f->bytes == 4)
+            x[e] = ptx_ld_if(k, q, PTX_B32, ptx_at(from, step * (int64_t)e), ptx_b32(0));
+        else if (f->bytes == 2)
+            x[e] = ptx_ld_if(k, q, PTX_U16, ptx_at(from, step * (int64_t)e), ptx_u16(0));
+        else
+            x[e] = ptx_ld_if(k, q, PTX_U8, ptx_at(from, step * (int64_t)e), ptx_u32(0));
+        if (d->gather) from = ptx_ptr_add(k, from, s->ld[side], f->bytes);
+    }
+    for (e = 0; e < 4; e++) {
+        if (f->bytes == 4) {
+            words[e] = x[e];
+        } else if (f->bytes == 2) {
+            words[e] = ptx_pack(k, PTX_B32, 2, x + 2 * e);
+        } else {
+            words[e] =
+                ptx_bfi(k, ptx_as(x[4 * e + 1], PTX_B32), ptx_as(x[4 * e], PTX_B32), ptx_u32(8), ptx_u32(8));
+            wide = ptx_bfi(k, ptx_as(x[4 * e + 3], PTX_B32), ptx_as(x[4 * e + 2], PTX_B32), ptx_u32(8),
+                           ptx_u32(8));
+            words[e] = ptx_bfi(k, wide, words[e], ptx_u32(16), ptx_u32(16));
+        }
+    }
+    ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+}
+
+/* Multiplies the elements from `begin` to the end of the block's part of k. */
+static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                   const ptx_val mine[2], ptx_val begin) {
+    ptxk__matmul_fragments x;
+    ptx_var at = ptx_var_new(k, begin);
+    ptx_val here, p, i, row, chunk, tile, to, block;
+    uint32_t side;
+    ptx_loop(k);
+    {
+        here = ptx_get(k, at);
+        here = ptx_uniform(k, here);
+        p = ptx_setp(k, PTX_LT, here, s->end);
+        ptx_while(k, p);
+        if (f->blocks) {
+            block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
+            ptxk__matmul_block_factors(k, f, s, mine, block);
+        }
+        ptx_bar_sync(k, ptx_imm(0)); /* the stage has been read */
+        for (side = 0; side < 2; side++) {
+            const ptxk__matmul_side *d = &f->side[side];
+            i = ptx_for(k, ptx_u32(0), ptx_u32(d->passes * d->times), ptx_u32(1));
+            if (d->k_major) {
+                row = ptx_mad(k, i, ptx_u32(d->pass), s->row[side]);
+                chunk = s->chunk[side];
+            } else {
+                row = s->row[side];
+                chunk = ptx_mad(k, i, ptx_u32(d->lanes), s->chunk[side]);
+            }
+            to = ptxk__matmul_place(k, f, side, row, chunk);
+            tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1);
+            to = ptx_ptr_add(k, tile, to, 1);
+            ptxk__matmul_gather_chunk(k, f, s, side, row, chunk, to, here);
+            ptx_end(k);
+        }
+        ptx_bar_sync(k, ptx_imm(0));
+        if (f->plain) {
+            ptxk__matmul_multiply_plain(k, f, s, 0);
+        } else {
+            ptxk__matmul_open(k, f, s);
+            ptxk__matmul_load(k, f, s, 0, 0, &x);
+            ptxk__matmul_multiply(k, f, s, &x);
+            ptxk__matmul_load(k, f, s, 0, 1, &x);
+            ptxk__matmul_multiply(k, f, s, &x);
+            ptxk__matmul_close(k, f, s);
+        }
+        here = ptx_add(k, here, ptx_u32(f->depth));
+        ptx_set(k, at, here);
+        if (f->split && !f->promote) { /* at multiples of 2^16, and at the end */
+            row = ptx_and(k, here, ptx_u32(PTXK__MATMUL_INT - 1));
+            p = ptx_setp(k, PTX_LT, row, ptx_u32(f->depth));
+            ptx_if(k, p);
+            ptxk__matmul_promote(k, f, s);
+            ptx_end(k);
+        } else if (f->split) {
+            ptxk__matmul_promote(k, f, s);
+        }
+    }
+    ptx_end(k);
+    if (f->split && !f->promote) ptxk__matmul_promote(k, f, s);
+}
+
+/* -- matmul: parts of k, results -- */
+
+/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
+   whether this block goes on to write results. tile: its index among all, u32. */
+static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile) {
+    uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
+    ptx_val parts = ptx_nctaid_y(k), part, at, here, own, p, x[4], sum, tiles, last;
+    ptx_var loop;
+    tiles = ptx_nctaid_x(k);
+    at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, workspace));
+    own = ptx_ptr_add(k, at, tile, 4); /* the counter */
+    here = ptx_mul_wide(k, tiles, ptx_u32(4));
+    here = ptx_add(k, here, ptx_u64(255));
+    here = ptx_and(k, here, ptx_u64(~(uint64_t)255));
+    at = ptx_ptr_add(k, at, here, 1);
+    here = ptx_mul_wide(k, tile, parts);
+    here = ptx_mul(k, here, ptx_u64(record));
+    at = ptx_ptr_add(k, at, here, 1);
+    at = ptx_ptr_add(k, at, s->tid, 16);
+    part = ptx_ctaid_y(k);
+    here = ptx_mul_wide(k, part, ptx_u32(record));
+    here = ptx_ptr_add(k, at, here, 1);
+    for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
+        for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
+            for (e = 0; e < 4; e++) {
+                x[e] = ptx_get(k, s->sum[i][j][e]);
+                x[e] = ptx_as(x[e], PTX_B32);
+            }
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(here, (int64_t)((i * 2 * ptxk__matmul_frags(f, 1) + j) * threads * 16)), x);
+        }
+    }
+    last = ptxk__is_last_block(k, s->tid, own, parts, s->shared);
+    ptx_if(k, last);
+    {
+        PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, s->sum[i][j][e], ptx_f32(0));
+        loop = ptx_var_new(k, ptx_u32(0));
+        ptx_loop(k);
+        {
+            part = ptx_get(k, loop);
+            here = ptx_mul_wide(k, part, ptx_u32(record));
+            here = ptx_ptr_add(k, at, here, 1);
+            for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
+                for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
+                    ptxk__load_f32_if(
+                        k, NULL, PTX_F32, 4,
+                        ptx_at(here, (int64_t)((i * 2 * ptxk__matmul_frags(f, 1) + j) * threads * 16)), x);
+                    for (e = 0; e < 4; e++) {
+                        sum = ptx_get(k, s->sum[i][j][e]);
+                        sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x[e]);
+                        ptx_set(k, s->sum[i][j][e], sum);
+                    }
+                }
+            }
+            part = ptx_add(k, part, ptx_u32(1));
+            ptx_set(k, loop, part);
+            p = ptx_setp(k, PTX_LT, part, parts);
+            ptx_while(k, p);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    return last;
+}
+
+/* x after the activation. */
+static ptx_val ptxk__matmul_activate(ptx_kernel *k, const ptxk__matmul *f, ptx_val x) {
+    ptx_val p, y;
+    switch (f->activation) {
+    case PTXK_MATMUL_RELU:
+        p = ptx_setp(k, PTX_LT, x, ptx_f32(0)); /* NaN stays */
+        return ptx_selp(k, ptx_f32(0), x, p);
+    case PTXK_MATMUL_SILU: y = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(-1.44269504088896340736)); break;
+    case PTXK_MATMUL_GELU: /* -2 sqrt(2 / pi) log2(e) (x + 0.044715 x^3) */
+        y = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
+        y = ptx_fma(k, y, ptx_f32(-2.3022081984 * 0.044715), ptx_f32(-2.3022081984));
+        y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+        break;
+    default: return x;
+    }
+    y = ptxk__logistic(k, y);
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+}
+
+/* What the results of 4 columns of a thread need. */
+typedef struct ptxk__matmul_columns {
+    ptx_val at;                 /* u32: the first column */
+    ptx_val inside[4];          /* predicates: the column exists */
+    ptx_val factor[4], bias[4]; /* f32: alpha and the factors that do not depend on the row; the bias */
+    ptx_val rows;               /* the factors of the rows */
+    ptx_val beta, add;          /* add: predicate, beta is not 0 */
+    ptx_val c, d, ldc, ldd;     /* of row 0 */
+    ptx_val whole;              /* predicate: 4 columns can be accessed at once */
+} ptxk__matmul_columns;
+
+static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                       ptx_val at, ptxk__matmul_columns *c) {
+    ptx_val x, y, factor;
+    uint32_t e, side;
+    c->at = at;
+    factor = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    c->beta = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    c->add = ptx_setp(k, PTX_NE, c->beta, ptx_f32(0));
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, s, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        factor = ptx_op2(k, PTX_MUL, PTX_RN, factor, x);
+    }
+    for (e = 0; e < 4; e++) {
+        x = ptx_add(k, at, ptx_u32(e));
+        c->inside[e] = ptx_setp(k, PTX_LT, x, s->limit[1]);
+        if (!f->side[1].k_major && f->tile != 64) {
+            y = ptx_setp(k, PTX_GE, x, s->skip[1]);
+            c->inside[e] = ptx_and(k, c->inside[e], y);
+        }
+        c->factor[e] = factor;
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, s, 1);
+        x = ptx_ptr_add(k, x, at, 4);
+        for (e = 0; e < 4; e++) {
+            c->factor[e] = ptx_ld_if(k, c->inside[e], PTX_F32, ptx_at(x, (int64_t)(4 * e)), ptx_f32(0));
+            c->factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, c->factor[e], factor);
+        }
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->problem, offsetof(ptxk_matmul_args, bias));
+        x = ptx_ptr_add(k, x, at, 4);
+        for (e = 0; e < 4; e++)
+            c->bias[e] = ptx_ld_if(k, c->inside[e], PTX_F32, ptx_at(x, (int64_t)(4 * e)), ptx_f32(0));
+    }
+    if (f->side[0].kind == PTXK_FACTORS_ROW) c->rows = ptxk__matmul_factors(k, f, s, 0);
+    c->ldc = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, ldc));
+    c->ldd = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, ldd));
+    c->c = ptxk__matmul_pointer(k, f, s, offsetof(ptxk_matmul_args, c), offsetof(ptxk_matmul_args, c_stride),
+                                f->out_bytes);
+    c->d = ptxk__matmul_pointer(k, f, s, offsetof(ptxk_matmul_args, d), offsetof(ptxk_matmul_args, d_stride),
+                                f->out_bytes);
+    /* Addresses and strides in multiples of 4 elements; those of C where it is read. */
+    x = ptx_cvt(k, PTX_U32, ptx_as(c->d, PTX_U64));
+    y = ptx_mad(k, c->ldd, ptx_u32(f->out_bytes), x);
+    x = ptx_or(k, x, y);
+    y = ptx_mul(k, s->limit[1], ptx_u32(f->out_bytes));
+    x = ptx_or(k, x, y);
+    y = ptx_cvt(k, PTX_U32, ptx_as(c->c, PTX_U64));
+    factor = ptx_mad(k, c->ldc, ptx_u32(f->out_bytes), y);
+    y = ptx_or(k, y, factor);
+    y = ptx_selp(k, y, ptx_u32(0), c->add);
+    x = ptx_or(k, x, y);
+    x = ptx_and(k, x, ptx_u32(4 * f->out_bytes - 1));
+    x = ptx_uniform(k, x);
+    c->whole = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    c->c = ptx_ptr_add(k, c->c, at, f->out_bytes);
+    c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
+}
+
+/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. */
+static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
+                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole) {
+    ptx_val x[4], old[4], words[4], p, at, factor = ptx_f32(1), inside[4];
+    uint32_t e;
+    for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, there, c->inside[e]);
+    at = ptx_mul_wide(k, row, c->ldc);
+    at = ptx_ptr_add(k, c->c, at, f->out_bytes);
+    if (whole) {
+        p = ptx_and(k, inside[0], c->add);
+        ptxk__load_f32_if(k, &p, f->out, 4, ptx_at(at, 0), old);
+    }
+    for (e = 0; e < 4 && !whole; e++) {
+        p = ptx_and(k, inside[e], c->add);
+        ptxk__load_f32_if(k, &p, f->out, 1, ptx_at(at, (int64_t)(e * f->out_bytes)), &old[e]);
+    }
+    if (f->side[0].kind == PTXK_FACTORS_ROW) {
+        at = ptx_ptr_add(k, c->rows, row, 4);
+        factor = ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(0));
+    }
+    for (e = 0; e < 4; e++) {
+        x[e] = sum[e];
+        if (f->side[0].kind == PTXK_FACTORS_ROW) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
+        x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], c->factor[e]);
+        x[e] = ptx_fma(k, c->beta, old[e], x[e]);
+        if (f->flags & PTXK_MATMUL_BIAS) x[e] = ptx_op2(k, PTX_ADD, PTX_RN, x[e], c->bias[e]);
+        x[e] = ptxk__matmul_activate(k, f, x[e]);
+    }
+    at = ptx_mul_wide(k, row, c->ldd);
+    at = ptx_ptr_add(k, c->d, at, f->out_bytes);
+    if (whole) {
+        ptxk_narrow(k, f->out, 4, x, words);
+        ptx_guard(k, inside[0]);
+        ptx_st_vec(k, PTX_B32, f->out_bytes, ptx_at(at, 0), words);
+        return;
+    }
+    for (e = 0; e < 4; e++) {
+        ptx_if(k, inside[e]);
+        ptxk_store_f32(k, f->out, 1, ptx_at(at, (int64_t)(e * f->out_bytes)), &x[e]);
+        ptx_end(k);
+    }
+}
+
+/* Writes the tile: 32 rows of a warp at a time pass through shared memory, so that lanes have 4 columns each
+   of whole rows. */
+static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    uint32_t rows = f->side[0].part, columns = f->side[1].part, lanes = columns / 4, first, i, j, h;
+    ptxk__matmul_columns c;
+    ptx_val place, to, from, x[4], row, column, at, p, down, i_row;
+    ptx_bar_sync(k, ptx_imm(0)); /* the stages have been read */
+    down = ptx_div(k, s->warp, ptx_u32(f->across));
+    down = ptx_mad(k, down, ptx_u32(rows), s->first[0]);
+    column = ptx_and(k, s->warp, ptx_u32(f->across - 1));
+    column = ptx_mad(k, column, ptx_u32(columns), s->first[1]);
+    at = ptx_and(k, s->lane, ptx_u32(lanes - 1));
+    column = ptx_mad(k, at, ptx_u32(4), column);
+    ptxk__matmul_begin_columns(k, f, s, column, &c);
+    place = ptx_ptr_add(k, s->shared, s->warp, 32 * f->pitch * 4);
+    from = ptx_ptr_add(k, place, at, 16);
+    row = ptx_div(k, s->lane, ptx_u32(lanes));
+    from = ptx_ptr_add(k, from, row, f->pitch * 4);
+    down = ptx_add(k, down, row);
+    row = ptx_shr(k, s->lane, ptx_u32(2));
+    to = ptx_ptr_add(k, place, row, f->pitch * 4);
+    row = ptx_and(k, s->lane, ptx_u32(3));
+    to = ptx_ptr_add(k, to, row, 8);
+    for (first = 0; first < rows; first += 32) {
+        if (first) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        for (i = 0; i < 2; i++) {
+            for (h = 0; h < 2; h++) {
+                for (j = 0; j < columns / 8; j++) {
+                    x[0] = ptx_get(k, s->sum[first / 16 + i][j][2 * h]);
+                    x[1] = ptx_get(k, s->sum[first / 16 + i][j][2 * h + 1]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(to, (int64_t)((16 * i + 8 * h) * f->pitch * 4 + j * 32)),
+                               x);
+                }
+            }
+        }
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        i_row = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(32 / lanes));
+        {
+            at = ptx_ptr_add(k, from, i_row, f->pitch * 4);
+            ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), x);
+            row = ptx_add(k, down, i_row);
+            if (first) row = ptx_add(k, row, ptx_u32(first));
+            p = ptx_setp(k, PTX_LT, row, s->limit[0]);
+            if (!f->side[0].k_major && f->tile != 64) {
+                at = ptx_setp(k, PTX_GE, row, s->skip[0]);
+                p = ptx_and(k, p, at);
+            }
+            ptx_if(k, c.whole);
+            ptxk__matmul_store_row(k, f, &c, row, p, x, 1);
+            ptx_else(k);
+            ptxk__matmul_store_row(k, f, &c, row, p, x, 0);
+            ptx_end(k);
+        }
+        ptx_end(k);
+    }
+}
+
+/* -- matmul: tiles, the entry -- */
+
+/* Takes a product's sizes and leading dimensions. */
+static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    static const size_t ld[] = {offsetof(ptxk_matmul_args, lda), offsetof(ptxk_matmul_args, ldb)},
+                        at[] = {offsetof(ptxk_matmul_args, a), offsetof(ptxk_matmul_args, b)},
+                        stride[] = {offsetof(ptxk_matmul_args, a_stride),
+                                    offsetof(ptxk_matmul_args, b_stride)};
+    ptx_val alpha, p, n;
+    uint32_t side;
+    for (side = 0; side < 2; side++) {
+        s->base[side] = ptxk__matmul_pointer(k, f, s, at[side], stride[side], f->bytes);
+        s->ld[side] = ptxk__arg_u32(k, s->problem, ld[side]);
+    }
+    n = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, k));
+    n = ptx_uniform(k, n);
+    s->count = ptxk_div_up(k, n, ptx_u32(PTXK__MATMUL_BLOCK));
+    alpha = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    p = ptx_setp(k, PTX_EQ, alpha, ptx_f32(0));
+    s->end = ptx_selp(k, ptx_u32(0), n, p);
+    s->begin = ptx_mov(k, ptx_u32(0));
+}
+
+/* This block's part of k. */
+static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val parts = ptx_nctaid_y(k), part = ptx_ctaid_y(k), steps, x;
+    steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
+    steps = ptxk_div_up(k, steps, parts);
+    if (f->blocks) {
+        steps = ptx_add(k, steps, ptx_u32(1));
+        steps = ptx_and(k, steps, ptx_u32(0xfffffffeu));
+    }
+    steps = ptx_mul(k, steps, ptx_u32(f->depth));
+    x = ptx_mul(k, part, steps);
+    s->begin = ptx_min(k, x, s->end);
+    x = ptx_add(k, s->begin, steps);
+    s->end = ptx_min(k, x, s->end);
+}
+
+/* Finds the first row and column of tile `tile` of a product. Neighbouring tiles lie in a band of 8 rows of
+   tiles, column after column. */
+static void ptxk__matmul_locate(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile) {
+    ptx_val rows, columns, band, x, y, height, p;
+    uint32_t side;
+    rows = ptxk_div_up(k, s->limit[0], ptx_u32(f->tile));
+    columns = ptxk_div_up(k, s->limit[1], ptx_u32(f->tile));
+    x = ptx_mul(k, columns, ptx_u32(PTXK__MATMUL_BAND));
+    band = ptx_div(k, tile, x);
+    y = ptx_mul(k, band, x);
+    tile = ptx_sub(k, tile, y);
+    band = ptx_mul(k, band, ptx_u32(PTXK__MATMUL_BAND));
+    height = ptx_sub(k, rows, band);
+    height = ptx_min(k, height, ptx_u32(PTXK__MATMUL_BAND));
+    x = ptx_div(k, tile, height);
+    y = ptx_mul(k, x, height);
+    y = ptx_sub(k, tile, y);
+    y = ptx_add(k, band, y);
+    s->first[0] = ptx_mul(k, y, ptx_u32(f->tile));
+    s->first[1] = ptx_mul(k, x, ptx_u32(f->tile));
+    for (side = 0; side < 2; side++) {
+        s->skip[side] = s->first[side];
+        if (f->side[side].k_major || f->tile == 64) continue;
+        /* K across: the last tile begins earlier, so that its copies lie inside the matrix. */
+        x = ptx_min(k, s->limit[side], ptx_u32(f->tile));
+        x = ptx_sub(k, s->limit[side], x);
+        y = ptx_and(k, s->limit[side], ptx_u32(16 / f->bytes - 1));
+        p = ptx_setp(k, PTX_EQ, y, ptx_u32(0));
+        x = ptx_min(k, x, s->first[side]);
+        s->first[side] = ptx_selp(k, x, s->first[side], p);
+    }
+}
+
+/* The steps along k that 16-byte copies can take: 0 where addresses, strides or an edge are not aligned. */
+static ptx_val ptxk__matmul_fast_steps(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val bits = ptx_u32(0), x, p, steps;
+    uint32_t side;
+    for (side = 0; side < 2; side++) {
+        x = ptx_cvt(k, PTX_U32, ptx_as(s->base[side], PTX_U64));
+        bits = side ? ptx_or(k, bits, x) : x;
+        x = ptx_mul(k, s->ld[side], ptx_u32(f->bytes));
+        bits = ptx_or(k, bits, x);
+        if (f->side[side].k_major) continue;
+        x = ptx_mul(k, s->limit[side], ptx_u32(f->bytes));
+        bits = ptx_or(k, bits, x);
+        if (f->tile == 64) continue;
+        p = ptx_setp(k, PTX_LT, s->limit[side], ptx_u32(f->tile));
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        bits = ptx_or(k, bits, x);
+    }
+    bits = ptx_and(k, bits, ptx_u32(15));
+    p = ptx_setp(k, PTX_EQ, bits, ptx_u32(0));
+    steps = ptx_sub(k, s->end, s->begin);
+    steps = ptx_div(k, steps, ptx_u32(f->depth * (f->blocks ? 2 : 1)));
+    if (f->blocks) steps = ptx_mul(k, steps, ptx_u32(2));
+    steps = ptx_selp(k, steps, ptx_u32(0), p);
+    return ptx_uniform(k, steps);
+}
+
+/* Computes the sums of a tile. */
+static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val steps, p, x, mine[2];
+    uint32_t i, j, e, side;
+    PTXK__MATMUL_EACH(f, i, j, e) {
+        ptx_set(k, s->sum[i][j][e], ptx_f32(0));
+        if (f->split) ptx_set(k, s->part[i][j][e], ptxk__matmul_zero(f));
+    }
+    for (side = 0; side < 2 && f->blocks; side++) {
+        x = side ? ptx_and(k, s->warp, ptx_u32(f->across - 1)) : ptx_div(k, s->warp, ptx_u32(f->across));
+        x = ptx_mad(k, x, ptx_u32(f->side[side].part), s->first[side]);
+        mine[side] = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
+        mine[side] = ptx_mad(k, mine[side], ptx_u32(1 + side), x);
+    }
+    if (f->side[0].gather || f->side[1].gather) {
+        ptxk__matmul_slow_loop(k, f, s, mine, s->begin);
+        return;
+    }
+    steps = ptxk__matmul_fast_steps(k, f, s);
+    p = ptx_setp(k, PTX_NE, steps, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__matmul_fast_loop(k, f, s, mine, steps);
+    ptx_end(k);
+    x = ptx_mad(k, steps, ptx_u32(f->depth), s->begin);
+    ptxk__matmul_slow_loop(k, f, s, mine, x);
+}
+
+/* The product's rows and columns, and its tiles. */
+static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val x, y;
+    x = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, m));
+    s->limit[0] = ptx_uniform(k, x);
+    x = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, n));
+    s->limit[1] = ptx_uniform(k, x);
+    x = ptxk_div_up(k, s->limit[0], ptx_u32(f->tile));
+    y = ptxk_div_up(k, s->limit[1], ptx_u32(f->tile));
+    return ptx_mul(k, x, y);
+}
+
+/* One tile of one part of k. */
+static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val tile = ptx_ctaid_x(k), x, y, p;
+    x = ptxk__matmul_count_tiles(k, f, s);
+    s->batch = ptx_div(k, tile, x);
+    y = ptx_mul(k, s->batch, x);
+    y = ptx_sub(k, tile, y);
+    ptxk__matmul_take_problem(k, f, s);
+    ptxk__matmul_take_part(k, f, s);
+    ptxk__matmul_locate(k, f, s, y);
+    ptxk__matmul_sums(k, f, s);
+    x = ptx_nctaid_y(k);
+    p = ptx_setp(k, PTX_GT, x, ptx_u32(1));
+    ptx_if(k, p);
+    {
+        p = ptxk__matmul_join(k, f, s, tile);
+        ptx_guard(k, ptx_inv(p));
+        ptx_ret(k);
+    }
+    ptx_end(k);
+    ptxk__matmul_store(k, f, s);
+}
+
+/* The tiles of all groups, numbered consecutively, in strides: each block walks the list once. */
+static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val list = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, groups)), count, tiles, x, y, p;
+    ptx_var tile, group, before; /* before: tiles of the groups before this one */
+    count = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
+    x = ptx_ctaid_x(k);
+    tile = ptx_var_new(k, x);
+    group = ptx_var_new(k, ptx_u32(0));
+    before = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        ptx_loop(k);
+        {
+            x = ptx_get(k, group);
+            p = ptx_setp(k, PTX_LT, x, count);
+            ptx_while(k, p);
+            s->problem = ptx_ptr_add(k, list, x, (uint32_t)sizeof(ptxk_matmul_group));
+            tiles = ptxk__matmul_count_tiles(k, f, s);
+            y = ptx_get(k, before);
+            tiles = ptx_add(k, y, tiles);
+            y = ptx_get(k, tile);
+            p = ptx_setp(k, PTX_GE, y, tiles);
+            ptx_while(k, p);
+            ptx_set(k, before, tiles);
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, group, x);
+        }
+        ptx_end(k);
+        x = ptx_get(k, group);
+        p = ptx_setp(k, PTX_LT, x, count);
+        ptx_while(k, p);
+        s->problem = ptx_ptr_add(k, list, x, (uint32_t)sizeof(ptxk_matmul_group));
+        (void)ptxk__matmul_count_tiles(k, f, s);
+        ptxk__matmul_take_problem(k, f, s);
+        x = ptx_get(k, tile);
+        y = ptx_get(k, before);
+        x = ptx_sub(k, x, y);
+        ptxk__matmul_locate(k, f, s, x);
+        ptx_bar_sync(k, ptx_imm(0)); /* the results of the tile before have left shared memory */
+        ptxk__matmul_sums(k, f, s);
+        ptxk__matmul_store(k, f, s);
+        x = ptx_get(k, tile);
+        y = ptx_nctaid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, tile, x);
+    }
+    ptx_end(k);
+}
+
+static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmul *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__matmul_state s;
+    uint32_t i, j, e;
+    ptx_launch_bounds(k, 32 * f->warps, f->resident);
+    s.args = s.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 128);
+    s.tid = ptx_tid_x(k);
+    s.lane = ptx_and(k, s.tid, ptx_u32(31));
+    s.warp = ptx_shr(k, s.tid, ptx_u32(5));
+    for (i = 0; i < 2; i++) ptxk__matmul_places(k, f, &s, i);
+    PTXK__MATMUL_EACH(f, i, j, e) {
+        s.sum[i][j][e] = ptx_var_new(k, ptx_f32(0));
+        if (f->split) s.part[i][j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    }
+    if (f->grouped)
+        ptxk__matmul_walk(k, f, &s);
+    else
+        ptxk__matmul_one(k, f, &s);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
+    ptxk__matmul f;
+    ptxk_message why;
+    char name[160];
+    uint32_t small;
+    ptx_code code = ptxk__matmul_form(d, m ? ptx_module_target(m) : 0, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    for (small = 0; small < 2; small++) {
+        ptxk__matmul_shape_tile(&f, small);
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_t%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, f.tile);
+        ptxk__matmul_emit(m, site, &f, name);
+    }
     return ptx_get_error(m)->code;
 }
 

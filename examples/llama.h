@@ -159,13 +159,13 @@ typedef struct llama_list {
     uint32_t count, room;
     uint32_t rows, rows_room;                  /* rows of this list; for how many there is memory */
     ptxcu_buffer memory, workspace;            /* allocated; the others are parts of memory */
-    ptxcu_buffer counters;                     /* a workspace that is zero before each launch, and behind it */
-    uint64_t memory_used, workspace_bytes, counters_bytes; /* bytes that the launches need */
-    ptxcu_buffer x, q, k, v, attention, gate, up;          /* f32 [rows, ...] */
-    ptxcu_buffer q_rounded, q_address;                     /* q in the caches' type; u64: where that lies */
-    ptxcu_buffer tokens, positions, sequences;             /* u32 [rows] */
-    ptxcu_buffer lengths;                                  /* u32 [batch]: of the sequences, with these rows */
-    ptxcu_buffer logits, chosen;                           /* f32 [rows, vocab]; u32 [rows] */
+    uint64_t memory_used;                      /* bytes */
+    uint64_t counters_bytes, workspace_bytes;  /* most of any launch: of counters; of what lies behind them */
+    ptxcu_buffer x, q, k, v, attention, gate, up; /* f32 [rows, ...] */
+    ptxcu_buffer q_rounded, q_address;            /* q in the caches' type; u64: where that lies */
+    ptxcu_buffer tokens, positions, sequences;    /* u32 [rows] */
+    ptxcu_buffer lengths;                         /* u32 [batch]: of the sequences, with these rows */
+    ptxcu_buffer logits, chosen;                  /* f32 [rows, vocab]; u32 [rows] */
 } llama_list;
 
 /* Rows of a pass that belong to one sequence: `count` rows from `row` on, positions from `position` on. */
@@ -716,11 +716,19 @@ static inline int llama_planned(const llama *m, ptx_code code, gguf_error *why) 
     return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", m->message.text);
 }
 
+/* The workspace of the launch m->plan. All launches of a list share one: their counters, which each launch
+   leaves 0, end where what lies behind them begins. */
+static inline uint64_t llama_workspace(const llama *m, const llama_list *l) {
+    return l->workspace.address + l->counters_bytes - ((m->plan.zero_bytes + 255) & ~255ull);
+}
+
 /* A new one, of m->plan. Returns its arguments, all zero, or NULL. */
 static inline void *llama_add(llama *m, llama_list *l, ptxcu_program *program, gguf_error *why) {
     llama_launch *one;
-    uint64_t *most = m->plan.zero_bytes ? &l->counters_bytes : &l->workspace_bytes;
-    if (m->plan.workspace_bytes > *most) *most = m->plan.workspace_bytes;
+    uint64_t counters = (m->plan.zero_bytes + 255) & ~255ull, others = m->plan.workspace_bytes;
+    others -= m->plan.zero_bytes;
+    if (counters > l->counters_bytes) l->counters_bytes = counters;
+    if (others > l->workspace_bytes) l->workspace_bytes = others;
     if (l->count == l->room) {
         uint32_t room = l->room ? 2 * l->room : 64;
         void *more = realloc(l->launch, room * sizeof *l->launch);
@@ -808,7 +816,7 @@ static inline int llama_add_columns(llama *m, llama_list *l, const llama_product
     a->residual = residual ? residual + 4ull * row * shape.n : 0;
     a->y = p[0].y + 4ull * row * shape.n;
     a->bias = llama_has_bias(p) ? p[0].bias->address : 0;
-    a->workspace = l->workspace.address;
+    a->workspace = llama_workspace(m, l);
     a->n = shape.n;
     a->k = shape.k;
     a->eps = (float)m->config.eps;
@@ -976,7 +984,7 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     a->v_caches = llama_caches(m, layer, 1);
     a->lengths = l->lengths.address;
     a->out = l->attention.address;
-    a->workspace = m->plan.zero_bytes ? l->counters.address : l->workspace.address;
+    a->workspace = llama_workspace(m, l);
     a->max_seq = m->options.max_seq;
     if (m->options.page_size) {
         a->block_table = m->block_table.address;
@@ -1185,14 +1193,14 @@ static inline int llama_note(llama *m, llama_list *l, const llama_span *span, ui
     return llama_add_choice(m, l, why) || (l == &m->step && llama_add_advance(m, l, why));
 }
 
-/* Makes room for workspaces that have grown. */
-static inline int llama_grow(llama *m, ptxcu_buffer *buffer, uint64_t bytes, gguf_error *why) {
-    if (buffer->bytes >= bytes) return 0;
+/* A larger workspace. */
+static inline int llama_grow(llama *m, llama_list *l, gguf_error *why) {
+    uint64_t bytes = l->counters_bytes + l->workspace_bytes;
     if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
-    ptxcu_free(m->cu, *buffer);
-    memset(buffer, 0, sizeof *buffer);
-    return llama_cuda(m, ptxcu_alloc(m->cu, (size_t)bytes, buffer), why)
-           || llama_cuda(m, ptxcu_fill8(m->cu, *buffer, 0, 0, (size_t)bytes, NULL), why)
+    ptxcu_free(m->cu, l->workspace);
+    memset(&l->workspace, 0, sizeof l->workspace);
+    return llama_room(m, "a workspace", bytes, &l->workspace, why)
+           || llama_cuda(m, ptxcu_fill8(m->cu, l->workspace, 0, 0, (size_t)bytes, NULL), why)
            || llama_cuda(m, ptxcu_sync(m->cu), why);
 }
 
@@ -1221,9 +1229,8 @@ static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llam
     int bad = llama_make_rows(m, l, rows, why);
     l->rows = rows;
     bad = bad || llama_note(m, l, span, spans, why);
-    if (!bad && (l->workspace.bytes < l->workspace_bytes || l->counters.bytes < l->counters_bytes))
-        bad = llama_grow(m, &l->workspace, l->workspace_bytes, why)
-              || llama_grow(m, &l->counters, l->counters_bytes, why) || llama_note(m, l, span, spans, why);
+    if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
+        bad = llama_grow(m, l, why) || llama_note(m, l, span, spans, why);
     if (bad) l->rows = 0; /* no list of so many */
     return bad;
 }
@@ -1231,7 +1238,6 @@ static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llam
 static inline void llama_close_list(llama *m, llama_list *l) {
     ptxcu_free(m->cu, l->memory);
     ptxcu_free(m->cu, l->workspace);
-    ptxcu_free(m->cu, l->counters);
     free(l->launch);
 }
 

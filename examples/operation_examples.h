@@ -141,6 +141,24 @@
     X("SwiGLU, Q6_K and Q4_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F16, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)      \
     X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, PTXK_F16, 0)
 
+#define EXAMPLES_matmul(X)                                                                                   \
+    X("f16, B transposed, to f16", PTX_F16, PTX_F16, PTX_F16, PTXK_MATMUL_TRANS_B, 0, 0, 0, 0)               \
+    X("f16 to f32", PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                                                \
+    X("f16, A transposed, to f32", PTX_F16, PTX_F16, PTX_F32, PTXK_MATMUL_TRANS_A, 0, 0, 0, 0)               \
+    X("f16, both transposed, to f32", PTX_F16, PTX_F16, PTX_F32, 3, 0, 0, 0, 0)                              \
+    X("bf16, B transposed, bias, GELU", PTX_BF16, PTX_BF16, PTX_BF16,                                        \
+      PTXK_MATMUL_TRANS_B | PTXK_MATMUL_BIAS, 0, PTXK_MATMUL_GELU, 0, 0)                                     \
+    X("bf16, B transposed, grouped", PTX_BF16, PTX_BF16, PTX_BF16,                                           \
+      PTXK_MATMUL_TRANS_B | PTXK_MATMUL_GROUPED, 0, 0, 0, 0)                                                 \
+    X("f32 as three products", PTX_F32, PTX_F32, PTX_F32, 0, PTXK_MATMUL_EXACT, 0, 0, 0)                     \
+    X("f32 as one product, B transposed", PTX_F32, PTX_F32, PTX_F32, PTXK_MATMUL_TRANS_B, PTXK_MATMUL_FAST,  \
+      0, 0, 0)                                                                                               \
+    X("e4m3, B transposed, factors of blocks", PTX_E4M3, PTX_E4M3, PTX_BF16, PTXK_MATMUL_TRANS_B, 0, 0,      \
+      PTXK_FACTORS_BLOCK, PTXK_FACTORS_SQUARE)                                                               \
+    X("e5m2 and e4m3, SiLU", PTX_E5M2, PTX_E4M3, PTX_F16, 0, 0, PTXK_MATMUL_SILU, 0, PTXK_FACTORS_TENSOR)    \
+    X("s8, B transposed, factors of rows", PTX_S8, PTX_S8, PTX_F32, PTXK_MATMUL_TRANS_B, 0, 0,               \
+      PTXK_FACTORS_ROW, PTXK_FACTORS_ROW)
+
 #define EXAMPLES_norm(X)                                                                                     \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
     X("rms 896, f32 to f16, residual", 896, PTXK_NORM_RMS, PTX_F32, PTX_F16, PTX_F32, PTXK_NORM_RESIDUAL)    \

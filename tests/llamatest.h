@@ -4,6 +4,7 @@
 #define LLAMATEST_H
 
 #include "check.h"
+#include <unistd.h>
 #include "sim/ptxsim.h"
 #include "../examples/llama.h"
 #include "../examples/tokeniser.h"
@@ -27,6 +28,31 @@ static inline void check_reports(void)
 static inline int fine(ptxcu_code code)
 {
     return CHECK_MORE(code == PTXCU_E_NONE, ptxcu_get_error(device)->message);
+}
+
+/* An option of the CPU driver. 0: this is another driver. */
+static inline int set_option(const char *name, int value)
+{
+    void (*set)(const char *, int);
+    void *symbol = ptxcu_symbol(device, "ptxsim_set");
+    if (!symbol) return 0;
+    memcpy(&set, &symbol, sizeof symbol);
+    set(name, value);
+    return 1;
+}
+
+/* Opens the device; the CPU driver describes one with so few multiprocessors that a block for each is a
+ * reasonable number on a CPU. Sets `device` unless the environment names a description. */
+static inline int small_device(void)
+{
+    static char path[] = "/tmp/llamatest-XXXXXX";
+    int file;
+    if (getenv("PTXSIM_DEVICE")) return 1;
+    file = mkstemp(path);
+    if (file < 0 || write(file, "sm = 90\nsms = 3\n", 16) != 16 || setenv("PTXSIM_DEVICE", path, 1)) return 0;
+    close(file);
+    if (!fine(ptxcu_open(&device, NULL))) return 0;
+    return unlink(path) == 0;
 }
 
 /* A file in memory, on disk as well, for as long as it is tested. */
@@ -68,7 +94,7 @@ static inline void close_file(model_file *f)
 
 /* -- runs: prompts first, then chosen tokens; logits of every step where they are wanted -- */
 
-enum { TOKENS_MAX = 512, BATCH_MAX = 8 };
+enum { TOKENS_MAX = 640, BATCH_MAX = 8 };
 
 typedef struct sequences {
     uint32_t batch, steps;

@@ -1073,6 +1073,91 @@ static void test_decode_apart(ptxcu *cu) {
     CLEAN();
 }
 
+/* The same keys in tensors, in a cache and in pages give the same bits, the last queries of each sequence
+   included; and what a cache may not be. */
+static void test_prefill_of_caches(ptxcu *cu) {
+    enum { B = 2, T = 5, N = 37, LAST = 48, H = 4, G = 2, D = 32, PAGE = 16, PAGES = 3 };
+    static uint16_t q[B * T * H * D], k[B * LAST * G * D], v[B * LAST * G * D], out[2][B * T * H * D];
+    static const uint32_t blocks[B * PAGES] = {5, 2, 0, 4, 1, 3}, begins[B + 1] = {0, T, 2 * T},
+                          lengths[B + 1] = {0, N, 2 * N};
+    ptxcu_flash_prefill_desc x;
+    ptxcu_kv_cache cache, paged;
+    ptxcu_tensor t[4], pool[2], table, cu_q, cu_kv, view, flat[2];
+    uint32_t i, b, r, g;
+    memset(&x, 0, sizeof x);
+    for (i = 0; i < B * T * H * D; i++) q[i] = ref_to_f16((double)uniform());
+    for (i = 0; i < B * LAST * G * D; i++) {
+        k[i] = ref_to_f16((double)uniform());
+        v[i] = ref_to_f16((double)uniform());
+    }
+    t[0] = make(cu, PTX_F16, 4, B, T, H, D);
+    t[3] = make(cu, PTX_F16, 4, B, T, H, D);
+    for (i = 1; i < 3; i++) t[i] = make(cu, PTX_F16, 4, B, G, LAST, D); /* a cache's order */
+    for (i = 0; i < 2; i++) pool[i] = make(cu, PTX_F16, 4, B * PAGES, G, PAGE, D);
+    table = make(cu, PTX_U32, 2, B, PAGES, 0, 0);
+    cu_q = make(cu, PTX_U32, 1, B + 1, 0, 0, 0);
+    cu_kv = make(cu, PTX_U32, 1, B + 1, 0, 0, 0);
+    for (i = 0; i < 2; i++) flat[i] = make(cu, PTX_F16, 3, B * T, H, D, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &t[0], q, sizeof q, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &flat[0], q, sizeof q, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &t[1], k, sizeof k, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &t[2], v, sizeof v, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &table, blocks, sizeof blocks, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &cu_q, begins, sizeof begins, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &cu_kv, lengths, sizeof lengths, NULL));
+    for (i = 0; i < 2; i++) {
+        static uint16_t pages[B * LAST * G * D];
+        const uint16_t *from = i ? v : k;
+        for (b = 0; b < B; b++)
+            for (g = 0; g < G; g++)
+                for (r = 0; r < LAST; r++)
+                    memcpy(pages + ((blocks[b * PAGES + r / PAGE] * G + g) * PAGE + r % PAGE) * D,
+                           from + ((b * G + g) * LAST + r) * D, 2 * D);
+        WORKS(cu, ptxcu_tensor_write(cu, &pool[i], pages, sizeof pages, NULL));
+    }
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &t[1], &t[2], NULL, &cache));
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &pool[0], &pool[1], &table, &paged));
+    x.q = t[0], x.out = t[3];
+    x.causal = 1;
+    WORKS(cu, ptxcu_tensor_narrow(cu, &t[1], 2, 0, N, &view));
+    WORKS(cu, ptxcu_tensor_transpose(cu, &view, 1, 2, &x.k));
+    WORKS(cu, ptxcu_tensor_narrow(cu, &t[2], 2, 0, N, &view));
+    WORKS(cu, ptxcu_tensor_transpose(cu, &view, 1, 2, &x.v));
+    WORKS(cu, ptxcu_flash_prefill(cu, &x, NULL));
+    WORKS(cu, ptxcu_tensor_read(cu, out[0], &t[3], sizeof out[0], NULL));
+    memset(&x.k, 0, sizeof x.k);
+    memset(&x.v, 0, sizeof x.v);
+    x.kv_len = N;
+    for (i = 0; i < 3; i++) { /* of rows, of pages, of pages with cumulative lengths */
+        double off = 0;
+        x.cache = i ? &paged : &cache;
+        if (i == 2) x.q = flat[0], x.out = flat[1], x.cu_q = cu_q, x.cu_kv = cu_kv;
+        WORKS(cu, ptxcu_flash_prefill(cu, &x, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, out[1], &x.out, sizeof out[1], NULL));
+        for (r = 0; r < B * T * H * D; r++)
+            off = fmax(off, fabs(ref_from_f16(out[0][r]) - ref_from_f16(out[1][r])));
+        CHECK(i ? off < 2e-3 : off <= 0); /* tiles of 16 keys instead of 64 */
+    }
+    x.cache = &cache;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "the cache must be paged");
+    x.q = t[0], x.out = t[3], x.cu_q = x.cu_kv = zero_tensor();
+    x.kv_len = LAST + 1;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_ARGUMENT, "kv_len is 49, and the cache has 48 rows");
+    x.cache = &paged;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_ARGUMENT, "kv_len is 49, and the cache has 48 rows");
+    x.kv_len = N;
+    x.q.type = x.out.type = PTX_BF16;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "");
+    WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
+    WORKS(cu, ptxcu_kv_cache_free(cu, &paged));
+    for (i = 0; i < 4; i++) WORKS(cu, ptxcu_tensor_free(cu, &t[i]));
+    for (i = 0; i < 2; i++) WORKS(cu, ptxcu_tensor_free(cu, &pool[i]));
+    for (i = 0; i < 2; i++) WORKS(cu, ptxcu_tensor_free(cu, &flat[i]));
+    WORKS(cu, ptxcu_tensor_free(cu, &table));
+    WORKS(cu, ptxcu_tensor_free(cu, &cu_q));
+    WORKS(cu, ptxcu_tensor_free(cu, &cu_kv));
+}
+
 /* Causal prefill of a padded batch with heads before rows (a transposed view), then of the same sequences
    packed with cumulative lengths; and what it refuses. Tolerance: two tf32 for each value, 2^-18 of each
    product. */
@@ -1984,6 +2069,7 @@ int main(int argc, char **argv) {
         test_decode_apart(cu);
         test_workspace(cu);
         test_prefill(cu);
+    test_prefill_of_caches(cu);
         test_scatter(cu);
         test_past_32_bits(cu);
         test_gemv(cu);

@@ -10,23 +10,11 @@
 #include "../../ptxgen_cuda.h"
 #include "../llamatest.h"
 #include <pthread.h>
-#include <unistd.h>
 
 static uint32_t number_of(const char *name, uint32_t otherwise)
 {
     const char *text = getenv(name);
     return text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
-}
-
-/* An option of the CPU driver. 0: this is another driver. */
-static int set_option(const char *name, int value)
-{
-    void (*set)(const char *, int);
-    void *symbol = ptxcu_symbol(device, "ptxsim_set");
-    if (!symbol) return 0;
-    memcpy(&set, &symbol, sizeof symbol);
-    set(name, value);
-    return 1;
 }
 
 /* -- one launch -- */
@@ -427,19 +415,6 @@ static void test_stopped(void)
     free(prompt);
     llama_close(&m);
     close_file(&f);
-}
-
-/* As many multiprocessors as a block for each is a reasonable number on a CPU. */
-static int small_device(void)
-{
-    static char path[] = "/tmp/persistent-XXXXXX";
-    int file;
-    if (getenv("PTXSIM_DEVICE")) return 1;
-    file = mkstemp(path);
-    if (file < 0 || write(file, "sm = 90\nsms = 3\n", 16) != 16 || setenv("PTXSIM_DEVICE", path, 1)) return 0;
-    close(file);
-    if (!fine(ptxcu_open(&device, NULL))) return 0;
-    return unlink(path) == 0;
 }
 
 int main(void)

@@ -46,6 +46,7 @@ CALLS(flash_decode)
 CALLS(kv_scatter)
 CALLS(flash_prefill)
 CALLS(gemv)
+CALLS(matmul)
 CALLS(norm)
 CALLS(softmax)
 CALLS(activation)
@@ -341,6 +342,70 @@ static const row gemv_rows[] = {D(gemv, format, 0, "format"),
                                 AL(gemv, y, AT * 2, "y overlaps x"),
                                 AL(gemv, workspace, AT * 3, "workspace overlaps gamma"),
                                 AL(gemv, more[1].y, AT * 5, "y overlaps")};
+
+static const row matmul_rows[] = {NEEDED_TYPE(matmul, a_type),
+                                  D(matmul, a_type, PTX_U8, "a_type is PTX_U8"),
+                                  NEEDED_TYPE(matmul, b_type),
+                                  D(matmul, b_type, PTX_BF16, "b_type is PTX_BF16, must be a_type"),
+                                  NEEDED_TYPE(matmul, out_type),
+                                  D(matmul, out_type, PTX_S8, "out_type is PTX_S8"),
+                                  D(matmul, flags, 16, "flags is 16"),
+                                  D(matmul, precision, 1, "precision is 1"),
+                                  D(matmul, precision, 2, "precision is 2"),
+                                  D(matmul, activation, 4, "activation is 4"),
+                                  D(matmul, a_factors, 3, "a_factors is 3"),
+                                  D(matmul, a_factors, 5, "a_factors is 5"),
+                                  D(matmul, b_factors, 4, "b_factors is 4"),
+                                  S(matmul, m, 0x80000000u, "m is"),
+                                  S(matmul, n, 0x80000000u, "n is"),
+                                  S(matmul, k, 0x80000000u, "k is"),
+                                  S(matmul, batch, 0x80000000u, "batch is"),
+                                  S(matmul, sm_count, 0, "sm_count is 0"),
+                                  S(matmul, sm_count, 65537, "sm_count"),
+                                  S(matmul, target, 70, "target is 70"),
+                                  AL(matmul, a, 0, "a is 0"),
+                                  AL(matmul, a, AT + 1, "a is not aligned to 2"),
+                                  AL(matmul, a, ~(uint64_t)15, "a passes 2^64"),
+                                  AL(matmul, b, 0, "b is 0"),
+                                  AL(matmul, b, AT + 1, "b is not aligned to 2"),
+                                  AL(matmul, c, 0, "c is 0"),
+                                  AL(matmul, c, AT + 2, "c is not aligned to 4"),
+                                  AL(matmul, d, 0, "d is 0"),
+                                  AL(matmul, d, AT + 2, "d is not aligned to 4"),
+                                  AL(matmul, d, AT + 40, "d overlaps a"),
+                                  AL(matmul, d, AT * 2, "d overlaps b"),
+                                  AL(matmul, d, AT * 3 + 4, "d overlaps c"),
+                                  AL(matmul, d, AT * 5 - 4, "d overlaps bias"),
+                                  AL(matmul, bias, 0, "bias is 0"),
+                                  AL(matmul, bias, AT + 2, "bias is not aligned"),
+                                  AL(matmul, a_factors, 0, "a_factors is 0"),
+                                  AL(matmul, a_factors, AT + 2, "a_factors is not aligned"),
+                                  AL(matmul, b_factors, 0, "b_factors is 0"),
+                                  AL(matmul, b_factors, AT + 2, "b_factors is not aligned"),
+                                  A(matmul, m, 0x80000000u, "m is"),
+                                  A(matmul, n, 0x80000000u, "n is"),
+                                  A(matmul, k, 0x80000000u, "k is"),
+                                  A(matmul, lda, 29, "lda is 29, must be at least 30"),
+                                  A(matmul, ldb, 19, "ldb is 19"),
+                                  A(matmul, ldc, 19, "ldc is 19"),
+                                  A(matmul, ldd, 19, "ldd is 19"),
+                                  A(matmul, reserved, 1, "reserved is 1"),
+                                  AANY(matmul, a_stride),
+                                  AANY(matmul, b_stride),
+                                  AANY(matmul, c_stride),
+                                  AL(matmul, d_stride, 199, "rows of d overlap"),
+                                  AANY(matmul, a_factors_stride),
+                                  AANY(matmul, b_factors_stride),
+                                  AANY(matmul, groups),
+                                  AL(matmul, workspace, 128, "workspace is not aligned"),
+                                  AL(matmul, workspace, AT * 4 - 128, "workspace is not aligned"),
+                                  A(matmul, batch, 0x80000000u, "batch is"),
+                                  AANY(matmul, alpha),
+                                  AANY(matmul, beta),
+                                  A(matmul, unused, 1, "unused is 1")};
+
+static const row matmul_grouped_rows[] = {AL(matmul, groups, 0, "groups is 0"),
+                                          AL(matmul, groups, AT + 4, "groups is not aligned")};
 
 static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
                                 D(norm, n, (1u << 24) + 1, "n is"),
@@ -775,6 +840,10 @@ static void layers(void) {
     ptxk_sample_desc md = {PTX_F32, PTXK_SAMPLE_DRAW};
     ptxk_sample_shape ms = {2, 100};
     ptxk_sample_args ma;
+    ptxk_matmul_desc xd = {PTX_F16, PTX_F16, PTX_F32, PTXK_MATMUL_BIAS, 0, 0, PTXK_FACTORS_ROW, PTXK_FACTORS_TENSOR};
+    ptxk_matmul_shape xs = {10, 20, 30, 2, 8, 0};
+    ptxk_matmul_args xa;
+    ptx_plan plan;
     ptxk_message why;
     memset(&ga, 0, sizeof ga);
     ga.weights = AT, ga.x = AT * 2, ga.gamma = AT * 3, ga.y = AT * 5, ga.workspace = AT * 6;
@@ -782,6 +851,24 @@ static void layers(void) {
     ga.more[0].y = AT * 10, ga.more[0].n = 32, ga.more[1].weights = AT * 11;
     ga.more[1].bias = AT * 12, ga.more[1].y = AT * 13, ga.more[1].n = 16;
     TEST(gemv, gemv_rows, 1, gd, gs, ga);
+
+    memset(&xa, 0, sizeof xa);
+    xa.a = AT, xa.b = AT * 2, xa.c = AT * 3, xa.d = AT * 4, xa.bias = AT * 5, xa.a_factors = AT * 6;
+    xa.b_factors = AT * 7, xa.m = 10, xa.n = 20, xa.k = 30, xa.lda = 30, xa.ldb = xa.ldc = xa.ldd = 20;
+    xa.a_stride = 300, xa.b_stride = 600, xa.c_stride = xa.d_stride = 200, xa.batch = 2;
+    xa.alpha = xa.beta = 1;
+    TEST(matmul, matmul_rows, 1, xd, xs, xa);
+    xa.d = xa.c;
+    check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "d is c", why.text);
+    xa.beta = 0, xa.c = 0, xa.ldc = 0;
+    check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "c is not read", why.text);
+    xs.m = xs.n = 0x7fffffff;
+    check(ptxk_matmul_plan(&xd, &xs, &plan, &why) == PTX_E_DESC && strstr(why.text, "2^31 - 1 tiles"), "matmul",
+          "tiles", why.text);
+    xs.m = xs.n = 10;
+    xd.flags = PTXK_MATMUL_GROUPED;
+    xa.groups = AT * 8;
+    TEST(matmul, matmul_grouped_rows, 0, xd, xs, xa);
 
     memset(&na, 0, sizeof na);
     na.x = AT, na.residual = AT * 2, na.y = AT * 3, na.gamma = AT * 4, na.beta = AT * 5, na.rows = 3;
