@@ -179,6 +179,11 @@ typedef void *ptxcu_stream;                 /* CUstream; NULL is the default str
 typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
+/* Receives what return codes do not tell: the opened device, and each program that is built or found in the
+   cache folder, with the driver's time and notes. Called on the thread of the call, possibly on several at
+   once; must not call the handle. message: without a newline at its end, valid during the call. */
+typedef void (*ptxcu_log_fn)(void *user, const char *message);
+
 /* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
     const char *library;      /* path or name; NULL: see LIBRARY */
@@ -190,6 +195,8 @@ typedef struct ptxcu_desc {
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
+    ptxcu_log_fn log; /* NULL: none */
+    void *log_user;
 } ptxcu_desc;
 
 /* The device that ptxcu_open opened. */
@@ -1061,6 +1068,8 @@ struct ptxcu {
     uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
     ptx_alloc_fn alloc;
     void *alloc_user;
+    ptxcu_log_fn log; /* or NULL */
+    void *log_user;
     /* build_mutex serializes building and unloading of programs. table_mutex guards records, slots and
        blocks, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No failure
        may be reported with table_mutex held, because the report locks it. */
@@ -1188,6 +1197,20 @@ static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ..
     ptxcu__append_arguments(r, format, list);
     va_end(list);
     return code;
+}
+
+/* Pass a message to the caller's log. */
+static void ptxcu__tell(const ptxcu *cu, const char *format, ...) {
+    char text[2000];
+    size_t length;
+    va_list list;
+    if (!cu->log) return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    length = strlen(text);
+    while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) text[--length] = 0;
+    cu->log(cu->log_user, text);
 }
 
 static ptxcu_code ptxcu__fail_memory(ptxcu *cu, size_t bytes) {
@@ -1727,6 +1750,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->log = d.log;
+    cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
     /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
        address. */
@@ -1773,6 +1798,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     }
     ptxcu__clear_record(&cu->first_record, PTXCU_E_NONE);
     cu->ready = 1;
+    ptxcu__tell(cu, "%s: device %d, %s, sm_%u, CUDA %d.%d", cu->info.library, cu->info.ordinal, cu->info.name,
+                (unsigned)cu->capability, cu->info.driver_version / 1000, cu->info.driver_version / 10 % 100);
     return PTXCU_E_NONE;
 }
 
@@ -3384,7 +3411,11 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__free_host(cu, image, bytes);
-            if (loaded) return 1;
+            if (loaded) {
+                ptxcu__tell(cu, "%llu bytes of PTX: machine code from %s", (unsigned long long)key.text_bytes,
+                            name);
+                return 1;
+            }
             age[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
     }
@@ -3395,15 +3426,23 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
             == 0
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* `state` owns the image */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        if (loaded) {
+            ptxcu__tell(cu, "%llu bytes of PTX: compiled for the cache folder",
+                        (unsigned long long)key.text_bytes);
+            ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        }
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* retry once */
     return loaded;
 }
 
 static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_) {
-    int options[2] = {5, 6}; /* CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES; a size is passed as the pointer */
-    void *values[2];
+    /* CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES; for the caller's log CU_JIT_INFO_LOG_BUFFER, ..._SIZE_BYTES
+       and CU_JIT_WALL_TIME, a float. A size is passed as the pointer. */
+    int options[5] = {5, 6, 3, 4, 2};
+    void *values[5];
+    char notes[1024] = "";
+    float ms = 0;
     int result;
     size_t length;
     ptxcu__record *r = ptxcu__get_record(cu);
@@ -3414,9 +3453,18 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     log[0] = 0;
     values[0] = log;
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
+    values[2] = notes;
+    values[3] = (void *)(uintptr_t)sizeof notes;
+    values[4] = NULL;
     if (ptxcu__load_from_folder(cu, ptx, module_)) return PTXCU_E_NONE;
-    result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
-    if (result == 0) return PTXCU_E_NONE;
+    result = cu->driver.cuModuleLoadDataEx(module_, ptx, cu->log ? 5 : 2, options, values);
+    if (result == 0) {
+        memcpy(&ms, &values[4], sizeof ms);
+        notes[sizeof notes - 1] = 0;
+        ptxcu__tell(cu, "%llu bytes of PTX: compiled in %.1f ms%s%s", (unsigned long long)strlen(ptx),
+                    (double)ms, notes[0] ? "\n" : "", notes);
+        return PTXCU_E_NONE;
+    }
     ptxcu__fail_driver(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
     r->error.code = PTXCU_E_JIT;
     log[PTXCU__LOG_BYTES - 1] = 0;
@@ -3521,6 +3569,7 @@ static ptxcu_code ptxcu__create_program(ptxcu *cu, const char *ptx, const ptx_mo
     p->next = cu->programs;
     cu->programs = p;
     *out = p;
+    if (p->count) ptxcu__tell(cu, "loaded '%s'%s", p->entries[0].name, p->count > 1 ? " and more" : "");
     return PTXCU_E_NONE;
 }
 
