@@ -2408,6 +2408,8 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
+/* clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its lanes,
+   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; there is no such lane: its own a. */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)

@@ -58,8 +58,8 @@
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits.
-   LOG    ptxcu_desc.log is called with the opened device, and with each program that is compiled or found in the
-          cache folder, the driver's time and its notes. Failures have codes and messages instead.
+   LOG    ptxcu_desc.log is called with the opened device, and with each program that is compiled or found in
+          the cache folder, the driver's time and its notes. Failures have codes and messages instead.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           valid until the stream has executed the copy. The driver itself waits for pageable memory;
           ptxcu_host_alloc gives pinned memory.
