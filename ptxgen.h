@@ -33,6 +33,7 @@
      [INTERFACE]  functions, and the macros that are their everyday form
      [SUPPORT]    implementation: memory, errors, text
      [CORE]       implementation: record, control flow, verify, print
+     [MATH]       implementation: mathematics, a formula for each function
      [LICENSE]
 
    [MANUAL]
@@ -66,6 +67,9 @@
           operands in the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)).
           ptx_opn() is for those with groups of operands or several results. An address stands for [address],
           ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
+   MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
+          units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
+          has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
           instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
@@ -2386,12 +2390,18 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_max(k, a, b) ptx_op2(k, PTX_MAX, 0, a, b)
 #define ptx_rcp(k, a) ptx_op1(k, PTX_RCP, 0, a) /* rounded to nearest, as sqrt and div are */
 #define ptx_sqrt(k, a) ptx_op1(k, PTX_SQRT, 0, a)
-#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a) /* approximate, as those below are */
+/* The hardware's approximations of f32, with the largest errors that PTX documents: rsqrt 2^-22.9 relative;
+   ex2 2 ulp; lg2 2^-22, absolute in (0.5, 2), else relative; sin and cos 2^-20.5 absolute to two pi; tanh
+   2^-11 relative; rcp 1 ulp; sqrt 2^-23 relative; div 2 ulp, where the divisor is in 2^-126 to 2^126. */
+#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a)
 #define ptx_ex2(k, a) ptx_op1(k, PTX_EX2, 0, a)
 #define ptx_lg2(k, a) ptx_op1(k, PTX_LG2, 0, a)
-#define ptx_sin(k, a) ptx_op1(k, PTX_SIN, 0, a)
-#define ptx_cos(k, a) ptx_op1(k, PTX_COS, 0, a)
-#define ptx_tanh(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_sin_approx(k, a) ptx_op1(k, PTX_SIN, 0, a)
+#define ptx_cos_approx(k, a) ptx_op1(k, PTX_COS, 0, a)
+#define ptx_tanh_approx(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_rcp_approx(k, a) ptx_op1(k, PTX_RCP, PTX_APPROX, a)
+#define ptx_sqrt_approx(k, a) ptx_op1(k, PTX_SQRT, PTX_APPROX, a)
+#define ptx_div_approx(k, a, b) ptx_op2(k, PTX_DIV, PTX_APPROX, a, b)
 #define ptx_and(k, a, b) ptx_op2(k, PTX_AND, 0, a, b)
 #define ptx_or(k, a, b) ptx_op2(k, PTX_OR, 0, a, b)
 #define ptx_xor(k, a, b) ptx_op2(k, PTX_XOR, 0, a, b)
@@ -2846,6 +2856,64 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
    '?'. */
 #define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
 PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
+
+/* -- mathematics: [MATH] --
+
+   Functions of C and of shading languages. Operands are all f32, or all f64 where that is said; a typed
+   immediate is one too. A name that C has means what C's function does, with C's NaN, infinities, signed
+   zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
+   name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
+   last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
+   memory. */
+
+/* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
+#define ptx_floor(k, x) ptx_math1(k, "floor", x)
+#define ptx_ceil(k, x) ptx_math1(k, "ceil", x)
+#define ptx_round(k, x) ptx_math1(k, "round", x)
+#define ptx_trunc(k, x) ptx_math1(k, "trunc", x)
+#define ptx_fract(k, x) ptx_math1(k, "fract", x)
+#define ptx_sign(k, x) ptx_math1(k, "sign", x)
+#define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
+#define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
+/* x - y floor(x / y), of the sign of y; the quotient is rounded before floor sees it. */
+#define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
+#define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
+/* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
+#define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
+
+#define ptx_sin(k, x) ptx_math1(k, "sin", x)     /* f32: 1.6 ulp for any x */
+#define ptx_cos(k, x) ptx_math1(k, "cos", x)     /* 1.7 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)     /* 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)   /* 2.0 */
+#define ptx_acos(k, x) ptx_math1(k, "acos", x)   /* 1.2 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)   /* 1.8 */
+#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)   /* 1.7 */
+#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)   /* 1.4 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)   /* 1.8 */
+#define ptx_exp(k, x) ptx_math1(k, "exp", x)     /* 2.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)   /* ex2.approx: 2 from the correctly rounded result */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x) /* 1.0 */
+#define ptx_expm1(k, x) ptx_math1(k, "expm1", x) /* 1.6 */
+#define ptx_log(k, x) ptx_math1(k, "log", x)     /* 1.0 */
+#define ptx_log2(k, x) ptx_math1(k, "log2", x)   /* 1.7 */
+#define ptx_log10(k, x) ptx_math1(k, "log10", x) /* 1.2 */
+#define ptx_log1p(k, x) ptx_math1(k, "log1p", x) /* 1.4 */
+#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)   /* 0.9 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)     /* 1.7 */
+#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8 */
+#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6 */
+/* Both for little more than one; sine, cosine: pointers to values. 1.7 ulp. */
+#define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
+
+#define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
+#define ptx_math2(k, name, x, y) ptx_math_((k), PTX__AT, (name), 2, (x), (y), ptx_imm(0))
+#define ptx_math3(k, name, x, y, z) ptx_math_((k), PTX__AT, (name), 3, (x), (y), (z))
+/* The function of that name, of the first n of x, y and z. */
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z);
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
 
 #ifdef __cplusplus
 }
@@ -10722,6 +10790,497 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
+}
+
+/* ---- [MATH] -----------------------------------------------------------------------------------------------
+
+   A function is a formula: a text of statements "result=operation operands;", one letter a value.
+   ptx__evaluate() reads it and records one instruction a statement.
+     r:operation ...    r is a variable: later statements set it, also inside an `if`
+     if p; else; end    control flow on a predicate
+     p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
+     y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
+     f,g=name x y       a formula in a formula, here one with two results
+   Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
+   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
+   makes no fma of them. */
+typedef struct ptx__calc {
+    char name[5], result, operand; /* types, see ptx__letter_type */
+    uint16_t op;
+    ptx_mods mods;
+} ptx__calc;
+#define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
+static const ptx__calc ptx__calcs[] = {
+    {"fma", 0, 'f', PTX_FMA, PTX_RN},      {"mul", 0, 'f', PTX_MUL, PTX_RN},
+    {"add", 0, 'f', PTX_ADD, PTX_RN},      {"sub", 0, 'f', PTX_SUB, PTX_RN},
+    {"sel", 0, 'f', PTX_SELP, 0},          {"isel", 0, 'b', PTX_SELP, 0},
+    {"abs", 0, 'f', PTX_ABS, 0},           {"neg", 0, 'f', PTX_NEG, 0},
+    {"cps", 0, 'f', PTX_COPYSIGN, 0},      {"min", 0, 'f', PTX_MIN, 0},
+    {"max", 0, 'f', PTX_MAX, 0},           {"div", 0, 'f', PTX_DIV, PTX_RN},
+    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN},    {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX},  {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ},
+    {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
+    {"and", 0, 'b', PTX_AND, 0},           {"or", 0, 'b', PTX_OR, 0},
+    {"xor", 0, 'b', PTX_XOR, 0},           {"shl", 0, 'b', PTX_SHL, 0},
+    {"shr", 0, 'u', PTX_SHR, 0},           {"sar", 0, 's', PTX_SHR, 0},
+    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP},  {"iadd", 0, 'u', PTX_ADD, 0},
+    {"isub", 0, 'u', PTX_SUB, 0},          {"imul", 0, 'u', PTX_MUL, 0},
+    {"imad", 0, 'u', PTX_MAD, 0},          {"uhi", 0, 'u', PTX_MUL, PTX_HI},
+    {"umul", 0, 'u', PTX_MUL, PTX_WIDE},   {"umad", 0, 'u', PTX_MAD, PTX_WIDE},
+    {"qshl", 0, 'd', PTX_SHL, 0},          {"qshr", 0, 'd', PTX_SHR, 0},
+    PTX__SETP("lt", 'f', LT),              PTX__SETP("le", 'f', LE),
+    PTX__SETP("gt", 'f', GT),              PTX__SETP("ge", 'f', GE),
+    PTX__SETP("eq", 'f', EQ),              PTX__SETP("ltu", 'f', LTU),
+    PTX__SETP("gtu", 'f', GTU),            PTX__SETP("geu", 'f', GEU),
+    PTX__SETP("neu", 'f', NEU),            PTX__SETP("nan", 'f', ISNAN),
+    PTX__SETP("ilt", 's', LT),             PTX__SETP("ieq", 's', EQ),
+    PTX__SETP("ine", 's', NE),             PTX__SETP("uge", 'u', GE),
+    {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},   {"flr", 'f', 'f', PTX_CVT, PTX_RMI},
+    {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
+    {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
+    {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
+    {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+};
+#undef PTX__SETP
+
+typedef struct ptx__formula {
+    const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
+} ptx__formula;
+
+/* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
+#define PTX__EXP_REDUCE                                                                                      \
+    "t=fma x 0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.62e43p-1 x;f=fma n 0x1.05c61p-29 f;"
+#define PTX__SIN_PI                                                                                          \
+    "z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"                                                            \
+    "p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p f f;"           \
+    "t=shl t 31;r=xor r t;"
+#define PTX__ATAN                                                                                            \
+    "q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4 0x1.b4dfdcp-4 -0x1.230abp-3"         \
+    " 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;v=fma q t t;"
+#define PTX__EXP6 "0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1"
+#define PTX__LOG_REDUCE                                                                                      \
+    "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"                                                 \
+    "if c;v=mul x 0x1p23;d=mov 0xb800000;end;"                                                               \
+    "e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+#define PTX__LOG_FINISH                                                                                      \
+    "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
+
+static const ptx__formula ptx__formulas[] = {
+    {"floor", "r=flr x;", NULL},
+    {"ceil", "r=cei x;", NULL},
+    {"trunc", "r=trc x;", NULL},
+    {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
+    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
+    {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
+    {"clamp", "r=max x y;r=min r z;", NULL},
+    {"step", "c=lt y x;r=sel 0 1 c;", NULL},
+    {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
+    {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
+    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
+     NULL},
+    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;", ""},
+    {"exp",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     ""},
+    {"exp2", "r=ex2 x;", ""},
+    {"exp10",
+     "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
+     "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
+     "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
+     ""},
+    {"expm1",
+     PTX__EXP_REDUCE
+     "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;g=mul f f;p=fma p g f;"
+     "s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
+     "a=abs x;c=gtu a 87;if c;q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;"
+     "r=cps x r;",
+     ""},
+    {"log",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;" PTX__LOG_FINISH,
+     ""},
+    {"sin",
+     "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"cos",
+     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;"
+     "f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn a 0x40000000;end;"
+     "" PTX__SIN_PI,
+     ""},
+    {"log2",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3 0x1.272826p-2"
+     " -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     ""},
+    {"log10",
+     PTX__LOG_REDUCE
+     "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4 0x1.63faa2p-4"
+     " -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;"
+     "g=mul f f;p=mul p g;p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;"
+     PTX__LOG_FINISH,
+     ""},
+    {"log1p",
+     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;"
+     "if c;c=gt x 1;v=mul x 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;"
+     "e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
+     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
+     "g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;"
+     "c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
+     "r=cps x r;",
+     ""},
+    {"sincos",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
+     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
+     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
+     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;"
+     "c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;"
+     "u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
+     ""},
+    {"quarter",
+     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
+     "c=ine n 0;n=isub 0 s;s=isel n s c;",
+     ""},
+    {"tan",
+     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
+     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;"
+     "if c;f,t,h=quarter x;l=mov 0.0;end;"
+     "z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;"
+     "l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;"
+     "c=and t 1;c=ine c 0;r=sel q g c;",
+     ""},
+    {"arc",
+     "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
+     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;"
+     "p=poly z 0x1.5959aap-5 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;"
+     "s=mov c;",
+     ""},
+    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;", ""},
+    {"acos",
+     "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
+     "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
+     ""},
+    {"atan2",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
+     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;"
+     "if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;z=mul t t;" PTX__ATAN
+     "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;"
+     "w=neg v;w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     ""},
+    {"half_exp", /* e^|x| / 2 */
+     "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
+     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;"
+     "c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;end;",
+     ""},
+    {"sinh",
+     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;"
+     "p=poly z 0x1.76771ep-19 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;"
+     "c=lt a 1;r=sel p h c;r=cps x r;",
+     ""},
+    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", ""},
+    {"root3",
+     "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
+     "r=fma e -0x1.555556p-2 v;", ""},
+    {"cbrt",
+     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;"
+     "if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+     ""},
+    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", ""},
+    {"hypot",
+     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;"
+     "if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;"
+     "u=mul x k;v=mul y k;h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;"
+     "r=sel I r d;end;",
+     ""},
+    {"erf",
+     "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
+     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;"
+     "q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
+     ""},
+    {"pow",
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"
+     "if c;b=lt v 0x1p-126;w=mul v 0x1p23;v=sel w v b;d=isel 0xb800000 0 b;end;"
+     "e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
+     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
+     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;"
+     "h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;"
+     "k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;"
+     "u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
+     "h=add s a;s=sub h s;l=sub a s;"
+     "q=mul y h;u=neg q;u=fma y h u;l=fma y l u;t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;"
+     "p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;"
+     "r:ldx p t;a=abs q;b=gtu a 125;c=or b c;"
+     "if c;r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;"
+     "v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;"
+     "r=sel N r c;"
+     "j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;"
+     "c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;"
+     "r=sel 1 r c;end;",
+     ""},
+    {"atan",
+     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;"
+     PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
+     ""},
+    {"tanh",
+     "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
+     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;"
+     "e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     ""},
+    /* Payne and Hanek: |x| from 2^16 on */
+    {"fraction",
+     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;"
+     "c=and e 64;c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;"
+     "f=isel 0xe06db14a 0x94fe13ab c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;"
+     "c=and e 32;c=ine c 0;a=isel b a c;b=isel f b c;f=isel g f c;g=isel h g c;"
+     "a=shf b a e;b=shf f b e;f=shf g f e;"
+     "l=umul f m;k,l=unpair l;n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;", ""},
+    {"turn",
+     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
+     "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
+     ""},
+};
+
+typedef struct ptx__evaluation {
+    ptx_kernel *k;
+    const char *site, *at; /* of the caller; where in the text */
+    ptx_type type;         /* f32 or f64 */
+    ptx_val value[64];     /* by letter, from 'A' on */
+    ptx_var var[64];
+} ptx__evaluation;
+
+static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
+    static const char letters[] = "gsubqdp";
+    static const uint8_t types[] = {PTX_F32, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64, PTX_B64};
+    const char *at = letter ? strchr(letters, letter) : NULL;
+    return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
+}
+
+/* A number of the text: a float where the type is one, and where it has a point or an exponent. */
+static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+    const char *s = e->at;
+    int negative = *s == '-', hex, point = 0, exponent = 0;
+    double v = 0, factor = 2, tens = 1;
+    s += negative;
+    hex = s[0] == '0' && s[1] == 'x';
+    for (s += 2 * hex;; s++) {
+        int digit = *s >= '0' && *s <= '9' ? *s - '0' : hex && *s >= 'a' && *s <= 'f' ? *s - 'W' : -1;
+        if (*s == '.')
+            point = 1;
+        else if (digit < 0)
+            break;
+        else {
+            v = v * (hex ? 16 : 10) + digit;
+            if (point) exponent -= 4, tens *= 10;
+        }
+    }
+    if (!hex) exponent = 0, v /= tens;
+    if (*s == 'p') {
+        int down = s[1] == '-', power = 0;
+        for (s += 1 + down; *s >= '0' && *s <= '9'; s++) power = power * 10 + (*s - '0');
+        exponent += down ? -power : power;
+        point = 1;
+    }
+    if (exponent < 0) factor = 0.5, exponent = -exponent;
+    for (; exponent; exponent--) v *= factor;
+    e->at = s;
+    if (negative) v = -v;
+    if (type == PTX_NONE && point) type = e->type;
+    return type == PTX_F32 ? ptx_f32(v) : type == PTX_F64 ? ptx_f64(v) : type == PTX_S32 ? ptx_s32((int64_t)v)
+                               : ptx_u32((uint32_t)(int64_t)v);
+}
+
+static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+    char c = *e->at;
+    ptx_val v;
+    int minus = c == '-';
+    if (e->at[minus] == 'I' || e->at[minus] == 'N') {
+        uint32_t high = e->at[minus] == 'N' ? 0x7ff80000u : minus ? 0xfff00000u : 0x7ff00000u;
+        uint64_t bits = (uint64_t)high << 32;
+        double special;
+        memcpy(&special, &bits, sizeof special);
+        e->at += 1 + minus;
+        return e->type == PTX_F32 ? ptx_f32(special) : ptx_f64(special);
+    }
+    if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
+    e->at++;
+    v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
+    if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
+        v = ptx_as(v, type);
+    return v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]);
+
+static const char *ptx__formula_text(const char *name, size_t length, ptx_type type) {
+    uint32_t i;
+    for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++) {
+        const ptx__formula *f = ptx__formulas + i;
+        if (!strncmp(f->name, name, length) && !f->name[length])
+            return type == PTX_F64 && f->f64 ? f->f64 : f->f32;
+    }
+    return "";
+}
+
+/* p 2^n; p is a register, or the immediate 1. */
+static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
+    ptx_val half[2] = {PTX_ZERO, PTX_ZERO};
+    if (e->type == PTX_F32) {
+        n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(23));
+        half[0] = ptx__is_register(p) ? ptx_as(p, PTX_S32) : ptx_s32(0x3f800000);
+        return ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[0]);
+    }
+    if (ptx_type_bytes(ptx_type_of(n)) == 8) {
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, n, half);
+        n = half[0];
+    }
+    half[0] = ptx_u32(0);
+    half[1] = ptx_s32(0x3ff00000);
+    if (ptx__is_register(p)) ptx_unpack_(e->k, e->site, PTX_S32, 2, p, half);
+    n = ptx_op2_(e->k, e->site, PTX_SHL, 0, n, ptx_imm(20));
+    half[1] = ptx_op2_(e->k, e->site, PTX_ADD, 0, ptx_as(n, PTX_S32), half[1]);
+    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
+}
+
+/* One operation with its operands, up to the ';'. */
+static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+    const char *name = e->at;
+    const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
+    ptx_val v[8];
+    ptx_type type;
+    uint32_t n = 0;
+    size_t length = 0;
+    int poly;
+    while (name[length] != ' ' && name[length] != ';') length++;
+    while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
+    poly = length == 4 && !memcmp(name, "poly", 4);
+    type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
+    for (e->at += length; *e->at == ' ' && n < 8;) {
+        e->at++;
+        v[n++] = ptx__math_operand(e, type);
+        if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
+    }
+    if (calc < end)
+        ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
+                 calc->result ? type : PTX_NONE, n, v, 1, out);
+    else if (poly || !memcmp(name, "mov", length))
+        out[0] = v[n - 1];
+    else if (!memcmp(name, "ldx", length))
+        out[0] = ptx__math_scale(e, v[0], v[1]);
+    else if (!memcmp(name, "pair", length))
+        out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
+    else if (!memcmp(name, "unpair", length))
+        ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
+    else
+        ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
+}
+
+static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v) {
+    if (e->var[i].cell.handle) {
+        if (ptx__is_register(v)) v = ptx_as(v, ptx_type_of(e->var[i].cell));
+        ptx_set_(e->k, e->site, e->var[i], v);
+    }
+    else if (variable)
+        e->var[i] = ptx_var_new_(e->k, e->site, v);
+    else
+        e->value[i] = v;
+}
+
+static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+                          const ptx_val *args, ptx_val out[3]) {
+    static const ptx__evaluation empty = PTX_ZERO;
+    static const char letters[] = "xyzw";
+    ptx__evaluation e = empty;
+    ptx_val result[3];
+    uint32_t i;
+    e.k = k, e.site = site, e.type = type, e.at = text;
+    for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
+    for (; *e.at; e.at++) { /* at a statement, then at its ';' */
+        const char *s = e.at;
+        if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
+            for (i = 0; s[2 * i + 1] == ',';) i++;
+            e.at += 2 * i + 2;
+            ptx__math_operation(&e, result);
+            for (;; i--) {
+                ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
+                if (!i) break;
+            }
+        } else if (s[0] == 'i') {
+            e.at += 3;
+            ptx_if_(k, site, ptx__math_operand(&e, PTX_NONE));
+        } else {
+            e.at += s[1] == 'l' ? 4 : 3;
+            if (s[1] == 'l')
+                ptx_else_(k, site);
+            else
+                ptx_end_(k, site);
+        }
+    }
+    e.at = "r";
+    out[0] = ptx__math_operand(&e, type);
+    for (i = 1; i < 3; i++) {
+        e.at = i == 1 ? "s" : "q";
+        if (e.value[*e.at - 'A'].handle || e.var[*e.at - 'A'].cell.handle)
+            out[i] = ptx__math_operand(&e, PTX_NONE);
+    }
+}
+
+/* A formula for the caller, after its operands are checked. */
+static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
+                           ptx_val out[3]) {
+    ptx_module *m = ptx_kernel_module(k);
+    ptx_type type = PTX_NONE;
+    const char *text;
+    uint32_t i;
+    if (!m || ptx_get_error(m)->code) return;
+    for (i = 0; i < n; i++) {
+        ptx_type t = ptx_type_of(v[i]);
+        if (!i) type = t;
+        if (t != type || (t != PTX_F32 && t != PTX_F64)) {
+            int known = i && (type == PTX_F32 || type == PTX_F64);
+            ptx_fail(m, PTX_E_TYPE, site,
+                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
+                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+            return;
+        }
+    }
+    text = ptx__formula_text(name, strlen(name), type);
+    if (*text)
+        ptx__evaluate(k, site, text, type, n, v, out);
+    else
+        ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
+}
+
+PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
+                             ptx_val y, ptx_val z) {
+    ptx_val v[3], out[3];
+    v[0] = x;
+    v[1] = y;
+    v[2] = z;
+    out[0] = ptx_imm(0);
+    ptx__math_call(k, site, name, n, v, out);
+    return out[0];
+}
+PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {
+    ptx_val out[3];
+    out[0] = out[1] = ptx_imm(0);
+    ptx__math_call(k, site, "sincos", 1, &x, out);
+    *sine = out[0];
+    *cosine = ptx_as(out[1], ptx_type_of(out[0]));
 }
 
 #ifdef __cplusplus

@@ -10190,8 +10190,8 @@ static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, 
     turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
     turns = ptx_cvt(k, PTX_F32, turns);
     turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
-    *c = ptx_cos(k, turns);
-    *s = ptx_sin(k, turns);
+    *c = ptx_cos_approx(k, turns);
+    *s = ptx_sin_approx(k, turns);
 }
 
 /* Rotates a pair: a, b become a c - b s, a s + b c. */

@@ -50,7 +50,7 @@ static void emit_mandelbrot(ptx_module *m, uint32_t samples) {
             ptx_val count = ptx_cvt(k, PTX_F32, ptx_add(k, ptx_get(k, n), ptx_u32(4)));
             ptx_val turn = ptx_lg2(k, ptx_sub(k, count, late));
             for (c = 0; c < 3; c++) {
-                ptx_val wave = ptx_cos(k, ptx_fma(k, turn, ptx_f32(2.2), ptx_f32(phase[c])));
+                ptx_val wave = ptx_cos_approx(k, ptx_fma(k, turn, ptx_f32(2.2), ptx_f32(phase[c])));
                 ptx_set(k, rgb[c],
                         ptx_add(k, ptx_get(k, rgb[c]), ptx_fma(k, wave, ptx_f32(0.5), ptx_f32(0.5))));
             }

@@ -42,6 +42,7 @@ static struct {
     size_t (*ptxsim_report)(char *, size_t);
     unsigned (*ptxsim_report_count)(void);
     void (*ptxsim_report_clear)(void);
+    void (*ptxsim_set)(const char *, int);
 } cu;
 static int capability;
 
@@ -83,6 +84,7 @@ static int open_driver(void)
     SYMBOL(ptxsim_report, "ptxsim_report");
     SYMBOL(ptxsim_report_count, "ptxsim_report_count");
     SYMBOL(ptxsim_report_clear, "ptxsim_report_clear");
+    SYMBOL(ptxsim_set, "ptxsim_set");
 #undef SYMBOL
     if (missing || cu.cuInit(0) || cu.cuDeviceGet(&device, 0) || cu.cuDeviceGetAttribute(&major, 75, device)
         || cu.cuDeviceGetAttribute(&minor, 76, device) || cu.cuDevicePrimaryCtxRetain(&context, device)

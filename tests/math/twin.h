@@ -1,0 +1,132 @@
+/* twin.h - a kernel's text as a C function that does the same to the last bit; see twin_prelude.h.
+ *
+ * The kernel loads its operands with ld.global, in their order, and stores results with st.global. Of control
+ * flow it has forward branches. */
+#ifndef TWIN_H
+#define TWIN_H
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An operand in C: %r1 is r1, 0f3F800000 and 0d... are their bits. */
+static const char *twin_operand(FILE *out, const char *p)
+{
+    while (*p == ' ' || *p == ',') p++;
+    if (p[0] == '0' && (p[1] == 'f' || p[1] == 'd')) {
+        int wide = p[1] == 'd';
+        fputs("0x", out);
+        for (p += 2; isxdigit((unsigned char)*p); p++) fputc(*p, out);
+        fputs(wide ? "ull" : "u", out);
+        return p;
+    }
+    if (*p == '%') p++;
+    if (*p == '-' || isdigit((unsigned char)*p)) {
+        char *end;
+        long long v = strtoll(p, &end, 0);
+        fprintf(out, v < 0 ? "(uint32_t)%lld" : "%lldu", v);
+        return end;
+    }
+    for (; isalnum((unsigned char)*p) || *p == '_'; p++) fputc(*p, out);
+    return p;
+}
+
+static void twin_statement(FILE *out, const char *p, unsigned *loads, unsigned *stores)
+{
+    char name[64];
+    size_t n = 0;
+    while (*p == '\t' || *p == ' ') p++;
+    if (*p == '@') {
+        int inverted = p[1] == '!';
+        fprintf(out, "  if (%s", inverted ? "!" : "");
+        p = twin_operand(out, p + 1 + inverted);
+        fputs(") ", out);
+        p++;
+    } else
+        fputs("  ", out);
+    while (*p && *p != ' ' && *p != ';' && n < sizeof name - 1) name[n++] = *p++;
+    name[n] = 0;
+    if (!strcmp(name, "bra")) {
+        fprintf(out, "goto L%d;\n", atoi(p + 3));
+        return;
+    }
+    if (!strcmp(name, "ret")) {
+        fputs("return;\n", out);
+        return;
+    }
+    if (!strncmp(name, "ld.global", 9)) {
+        twin_operand(out, p);
+        fprintf(out, " = %s(x[%u]);\n", strstr(name, "64") ? "" : "(uint32_t)", (*loads)++);
+        return;
+    }
+    if (!strncmp(name, "st.global", 9)) {
+        fprintf(out, "y[%u] = ", (*stores)++);
+        twin_operand(out, strchr(p, ']') + 1);
+        fputs(";\n", out);
+        return;
+    }
+    if (!strcmp(name, "mov.b64") && strchr(p, '{')) {
+        const char *brace = strchr(p, '{'), *comma = strchr(p, ',');
+        if (brace < comma) { /* {low, high}, whole */
+            const char *whole = strchr(p, '}') + 1;
+            twin_operand(out, brace + 1);
+            fputs(" = (uint32_t)", out);
+            twin_operand(out, whole);
+            fputs(", ", out);
+            twin_operand(out, comma);
+            fputs(" = (uint32_t)(", out);
+            twin_operand(out, whole);
+            fputs(" >> 32);\n", out);
+        } else {
+            twin_operand(out, p);
+            fputs(" = (uint64_t)", out);
+            p = twin_operand(out, brace + 1);
+            fputs(" | (uint64_t)", out);
+            twin_operand(out, p);
+            fputs(" << 32;\n", out);
+        }
+        return;
+    }
+    p = twin_operand(out, p);
+    fputs(" = ", out);
+    for (n = 0; name[n]; n++) fputc(name[n] == '.' ? '_' : name[n], out);
+    for (n = 0; *p && *p != ';'; n++) {
+        fputs(n ? ", " : "(", out);
+        p = twin_operand(out, p);
+    }
+    fputs(");\n", out);
+}
+
+/* The address of an element: an index times an immediate, plus the array's. */
+static int twin_is_address(const char *line)
+{
+    const char *factor = strncmp(line, "mad.wide.u32 ", 13) ? NULL : strchr(strchr(line, ',') + 1, ',');
+    return factor && isdigit((unsigned char)factor[2]);
+}
+
+/* static void twin(const uint64_t *x, uint64_t *y) */
+static void twin_write(FILE *out, const char *text, const char *name)
+{
+    const char *line = strstr(text, ".reg"), *end;
+    unsigned registers, loads = 0, stores = 0, body = 0;
+    char kind;
+    fprintf(out, "static inline __attribute__((always_inline)) void %s(const uint64_t *x, uint64_t *y) {\n", name);
+    for (; line && *line && *line != '}'; line = end + 1) {
+        end = strchr(line, '\n');
+        while (*line == '\t') line++;
+        if (sscanf(line, ".reg .%*[a-z0-9] %%%c<%u>", &kind, &registers) == 2) {
+            for (unsigned i = 0; i < registers; i++)
+                fprintf(out, "  %s %c%u;\n", kind == 'p' ? "int" : kind == 'd' ? "uint64_t" : "uint32_t", kind, i);
+            continue;
+        }
+        if (!strncmp(line, "ld.global", 9)) body = 1;
+        if (*line == '$')
+            fprintf(out, "L%d:;\n", atoi(line + 2));
+        else if (body && !twin_is_address(line))
+            twin_statement(out, line, &loads, &stores);
+    }
+    fputs("}\n", out);
+}
+#endif
