@@ -2286,26 +2286,41 @@ enum {
 #define PTX__HANDLE(what, type, low)                                                                         \
     (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
 #define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
-PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value);
-PTXGEN_API uint64_t ptx__double_handle(uint64_t bits);
-#define PTX__UNSIGNED(type, value)                                                                           \
-    ptx_val v;                                                                                               \
-    v.handle = (value + (UINT64_C(1) << 54)) >> 55 ? ptx__integer_handle(type, value)                        \
-                                                   : PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);  \
-    return v;
-#define PTX__SIGNED(type, value)                                                                             \
-    const uint64_t bits = PTX__CAST(uint64_t, value);                                                        \
-    PTX__UNSIGNED(type, bits)
-#define PTX__FLOATING(type, value)                                                                           \
-    uint64_t bits;                                                                                           \
-    ptx_val v;                                                                                               \
-    memcpy(&bits, &value, sizeof bits);                                                                      \
-    v.handle = type == PTX_F64 && bits << 55                                                                 \
-                   ? ptx__double_handle(bits)                                                                \
-                   : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));                         \
-    return v;
+/* Why a handle is no value: the low bits of NOTHING. The use of such a value says it. */
+enum {
+    PTX__WHY_AS = 1,
+    PTX__WHY_PTR,
+    PTX__WHY_INV,
+    PTX__WHY_AS_WHAT,
+    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
+    PTX__WHY_WIDE
+};
+static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
+        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
+    return value << 55 ? UINT64_C(0) + PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+}
+static inline uint64_t ptx__double_handle(uint64_t bits) {
+    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
+    if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
+    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
+    if (exponent > 511) return PTX__WHY_WIDE;
+    return PTX__HANDLE(PTX__H_DOUBLE, 0, bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
+}
+static inline uint64_t ptx__float_handle(ptx_type type, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return type == PTX_F64 ? ptx__double_handle(bits)
+                           : PTX__HANDLE(PTX__H_FLOAT, type, bits >> 9 | (bits << 55 != 0));
+}
+#define PTX__UNSIGNED(type, value) v.handle = ptx__integer_handle(type, value);
+#define PTX__SIGNED(type, value) v.handle = ptx__integer_handle(type, PTX__CAST(uint64_t, value));
+#define PTX__FLOATING(type, value) v.handle = ptx__float_handle(type, value);
 #define PTX__CONSTANT(name, argument, body, type)                                                            \
-    static inline ptx_val name(argument value) { body(type, value) }
+    static inline ptx_val name(argument value) {                                                             \
+        ptx_val v;                                                                                           \
+        body(type, value) return v;                                                                          \
+    }
 
 /* Immediates. ptx_imm takes the integer type of its slot. What does not fit a type is an error where it is
    used, so the arguments are wide. Floats are rounded to nearest even; a finite number that would become
@@ -3370,16 +3385,15 @@ typedef struct ptx__known {
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
-    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
-    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
+    uint32_t what;                /* PTX__WHAT; 0: no memo */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -3776,15 +3790,6 @@ static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits)
     return v;
 }
 
-/* Why a handle is no value: the low bits of PTX__H_NOTHING. The use of such a value says it. */
-enum {
-    PTX__WHY_AS = 1,
-    PTX__WHY_PTR,
-    PTX__WHY_INV,
-    PTX__WHY_AS_WHAT,
-    PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
-    PTX__WHY_WIDE
-};
 static ptx_val ptx__none_for(uint64_t why) {
     ptx_val v;
     v.handle = why;
@@ -3793,8 +3798,8 @@ static ptx_val ptx__none_for(uint64_t why) {
 static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
 static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the owner's low 8
-   bits, the register's index and the offset. */
+/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
+   the owner's low 8 bits and the offset. */
 #define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
 #define PTX__H_SPACE 52 /* where 3 bits begin, in a REGISTER */
@@ -3803,27 +3808,14 @@ static ptx_val ptx__none(void) { return ptx__none_for(0); }
 #define PTX__P_TYPE 58
 #define PTX__P_SPACE 55
 #define PTX__P_ALIGN 51
-#define PTX__P_OWNER 43
-#define PTX__P_INDEX 24
+#define PTX__P_INDEX 32
+#define PTX__P_OWNER 24
 #define PTX__P_INDEX_MAX 0x7ffffu
 #define PTX__P_OFFSET_MAX 0x7fffff
 static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
                                             PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
 enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
 static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
-
-PTXGEN_API uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
-    if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
-        return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
-    return value << 55 ? (uint64_t)PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
-}
-PTXGEN_API uint64_t ptx__double_handle(uint64_t bits) {
-    const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
-    if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
-    if ((bits & INT64_MAX) >> 52 == 0x7ff && bits << 12) return ptx__double_handle((uint64_t)0x7ff8 << 48);
-    if (exponent > 511) return PTX__WHY_WIDE;
-    return (uint64_t)PTX__H_DOUBLE << 61 | bits >> 63 << 61 | exponent << 52 | (bits & 0xfffffffffffff);
-}
 
 /* What a handle says. k: the kernel that it is used in, for wide numbers. */
 static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
@@ -3986,6 +3978,7 @@ enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MO
 static ptx_mods ptx__access_mods(uint64_t access) {
     ptx_mods mods = 0;
     unsigned i, n;
+    if (!(access >> 32)) return 0;
     if (access & PTX__A_LIST) {
         for (i = PTX__A_MODS; i < PTX__A_MODS + 24; i += 6)
             if ((n = (unsigned)(access >> i) & 63u) != 0) mods |= (ptx_mods)1 << (n - 1);
@@ -5010,8 +5003,14 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
     return ptx__push_other(k, site, name, index, v, type, loose);
 }
 
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
+/* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
+   operands. PTX__INTO: the result is a variable's. */
+#define PTX__WHAT(op, type, src_type, n)                                                                     \
+    ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
+#define PTX__INTO (1u << 29)
+#define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into);
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
@@ -5021,14 +5020,14 @@ static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v,
     int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
-        ptx_val src[2];
+        ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
         v = ptx__unplaced(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
         src[0] = ptx__close(&v);
         src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
         k->guard = guard;
         return ptx__open(k, d);
     }
@@ -5110,27 +5109,19 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   depends on the kinds of its operands (a handle without owner, register and number), and for numbers on an
-   upper limit; so the first of a kind leaves a memo, and the next only has its handles checked. */
+   depends on the kinds of its operands (a handle's upper 16 bits, where neither owner, register nor a small
+   number stands) and for numbers on an upper limit; so the first of a kind leaves a memo, and the next only
+   has its handles checked. */
 
-/* The kind of an operand: those bits of a handle's upper half, by its top three. */
-static uint32_t ptx__kind_of(ptx_val v) {
-    static const uint32_t mask[8] = {0xffffffffu, 0xffff0000u, 0xff800000u, 0xff800000u,
-                                     0xc0000000u, 0xc0000000u, 0xff800000u, 0xfff80000u};
-    return (uint32_t)(v.handle >> 32) & mask[v.handle >> 61];
-}
-static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
-    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
-}
+/* The kind of an operand. */
+static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
-    if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
-    if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
-    if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
-    if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    hash ^= hash >> 15;
-    return hash * 2246822519u >> 23;
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
+    return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
+}
+static uint64_t ptx__kinds_of(const ptx_val *src) {
+    return src[0].handle >> 48 | src[1].handle >> 48 << 16 | src[2].handle >> 48 << 32
+           | src[3].handle >> 48 << 48;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -5150,24 +5141,24 @@ static uint32_t ptx__slot_most(char letter) {
 
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
    mnemonic, a result and those operands, as they were. */
-static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
-                          const ptx_val *src, unsigned n, int into, ptx_val result) {
+static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
+    const unsigned op = what & 0xfffu, n = PTX__COUNT_OF(what);
+    const int into = (what & PTX__INTO) != 0;
     ptx__memo memo;
     uint32_t i, place;
-    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
-        || ins->results != (into || ptx__is_register(result)))
+    if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
-    memo.what = ptx__what(op, type, src_type, n, into);
-    place = ptx__memo_place(memo.what, mods, src, n);
+    memo.what = what;
+    memo.kinds = ptx__kinds_of(src);
+    place = ptx__memo_place(what, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
         const ptx__operand v = ptx__open(k, src[i]);
-        memo.kind[i] = ptx__kind_of(src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
             if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
@@ -5218,11 +5209,10 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     k->m->memo[place] = memo;
 }
 
-/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
-PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v) {
-    const uint32_t word = (uint32_t)v.handle;
-    return ((uint32_t)(v.handle >> 32) ^ (memo->kind[i] | k->owner))
-           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+/* A register as a source. Anything but 0: it is not this kernel's. */
+PTX__INLINE uint32_t ptx__not_mine(const ptx_kernel *k, ptx_val v) {
+    return ((uint32_t)(v.handle >> 32 & 0xffffu) ^ k->owner)
+           | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
 /* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
@@ -5235,11 +5225,10 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
         const uint32_t tag = memo->tag[i];
         const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            wrong |= ptx__not_mine(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
             continue;
         }
-        wrong |= memo->kind[i] ^ ptx__kind_of(src[i]);
         w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
         w[1] = (uint32_t)number;
         w[2] = 0;
@@ -5259,37 +5248,38 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
     return wrong ? NULL : w;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into);
 
-/* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known. */
-PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
-    uint32_t *w, *first, place;
+/* Record a plain instruction of at most four sources; behind them src is zero. into, with PTX__INTO: write
+   there instead of to a new value. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
+                           const ptx_val *into) {
+    const uint64_t kinds = ptx__kinds_of(src);
+    const unsigned n = PTX__COUNT_OF(what);
+    uint32_t wrong = 0, *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned i;
     ptx_val d;
-    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu) goto first;
-    memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
-    if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
-    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+    if (!ptx__ready(k)) return ptx__none();
+    memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
+    if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.count > k->full || k->index >= k->m->used)
-        goto first;
+        return ptx__record_new(k, site, what, mods, src, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
     if (!memo->mixed)
         for (i = 0; i < n; i++) {
-            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            wrong |= ptx__not_mine(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
         }
     else {
         w = ptx__by_memo(k, memo, src, n, w);
         wrong = !w;
     }
-    if (wrong) goto first;
+    if (wrong) return ptx__record_new(k, site, what, mods, src, into);
     if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -5310,20 +5300,14 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     }
     if (!memo->result) return ptx__none();
     *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
-    d.handle = (uint64_t)(memo->result | k->owner) << 32 | *first;
+    d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     return d;
-first:
-    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
 }
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, ptx_val a, const ptx_val *into) {
-    return ptx__record_n(k, site, op, mods, type, src_type, &a, 1, into);
-}
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, *src, into); /* most have one */
-    if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+                               const ptx_val *into) {
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
+    src[0] = a;
+    return ptx__record(k, site, what, mods, src, into);
 }
 
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
@@ -5333,12 +5317,13 @@ static int ptx__mixes(unsigned op, const ptx__operand *src) {
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
-    const size_t before = k ? k->ins.count : 0;
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+                               const ptx_val *src, const ptx_val *into) {
+    const size_t before = k->ins.count;
+    const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (!ptx__ready(k) || ptx__stale(k, k, site)) return d;
+    if (ptx__stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5349,9 +5334,9 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
                                        : ptx__rows[k->m->first[op]].name),
                d;
     if (into) d = var.cell = *into;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
+    if (k->ins.count == before + 1) ptx__remember(k, what, mods, src, d);
     return d;
 }
 
@@ -5617,7 +5602,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
         for (i = 0; i < n && !wrong; i++)
-            wrong = (p[PTX__P_KINDS + i] | k->owner) ^ (uint32_t)(src[i].handle >> 32);
+            wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++)
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
@@ -5632,7 +5617,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
         to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->handle = (uint64_t)(*made++ | k->owner) << 32 | to[-1];
+        out++->handle = (uint64_t)(*made++ << 16 | k->owner) << 32 | to[-1];
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
@@ -5705,7 +5690,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__operand v[PTX__OPERANDS_MAX];
     const ptx__row *row;
     const char *p, *slots;
-    uint32_t form;
+    uint32_t form = 0;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
@@ -5713,10 +5698,6 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
-    for (i = 0; i < n; i++) {
-        v[i] = ptx__open(k, src[i]);
-        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
-    }
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5725,6 +5706,17 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
                   row->name);
         return;
+    }
+    if ((type || !row->types) && (src_type || !row->src) && *slots != 'm') {
+        form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+        if (!form) return;
+        if (!into && !k->guard && k->m->forms.at[form - 1].pattern
+            && ptx__repeat(k, site, form - 1, src, n, out))
+            return;
+    }
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__open(k, src[i]);
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
     if (type == PTX_NONE && row->types && *slots != 'c') {
         ptx__infer(slots, v, n, &actual, &src_type);
@@ -5743,10 +5735,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__infer(slots, v, n, &r, &src_type);
     }
     if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
-    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
-        return;
     row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
@@ -5829,52 +5819,60 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
+/* The same of numbers that may be none: those are told. */
+static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
+    return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
+}
+
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    static const ptx_val none[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
         ptx__fail(k, PTX_E_UNDEFINED, site,
                   k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                               : "this function has a result: ptx_return gives it");
         return ptx__none();
     }
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, none, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    ptx_val src[3];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = a;
     src[1] = b;
     src[2] = c;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, src, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[4];
+    ptx_val src[PTX__MEMO_MAX];
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, src, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
-    ptx_val src[5];
+    ptx_val src[5], out = ptx__none();
     src[0] = a;
     src[1] = b;
     src[2] = c;
     src[3] = d;
     src[4] = e;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, NULL);
+    if (!ptx__ready(k) || ptx__stale(k, k, site)) return out;
+    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
+    return ptx__ready(k) ? out : ptx__none();
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
@@ -5883,15 +5881,15 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     v = ptx__settle_place(k, site, &a);
     if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
-        return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, a, NULL);
-    return ptx__record_one(k, site, PTX_CVT, mods, type, v.type, a, NULL);
+        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
+    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    ptx_val src[2];
+    ptx_val src[PTX__MEMO_MAX] = {{0}, {0}, {0}, {0}};
     src[0] = high;
     src[1] = low;
-    return ptx__record(k, site, PTX_CVT_PAIR, mods, type, PTX_F32, src, 2, NULL);
+    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, src, NULL);
 }
 
 /* -- kernels and their memory -- */
@@ -6195,7 +6193,8 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    v = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, v, NULL);
+    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v,
+                        NULL);
     return ptx__with_space(v, (unsigned)space);
 }
 
@@ -6575,7 +6574,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
         if (guard) {
             ptx_val init =
                 ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
-            d[i] = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
+            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
@@ -7421,13 +7420,13 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     }
     if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
-    return ptx__record_one(k, site, PTX_CVTA, ptx__space_mod(o.space), PTX_U64, PTX_NONE, v, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v, NULL);
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__settle_place(k, site, &address);
-    address = ptx__record_one(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE,
-                              address, NULL);
+    address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
+                              ptx__space_mod((unsigned)space), address, NULL);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
 }
@@ -7655,11 +7654,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, init, NULL);
+    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    return ptx__record_one(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, var.cell, NULL);
+    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell, NULL);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
     ptx__operand cell, from;
@@ -7674,7 +7673,8 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
                   "ptx_set: the variable and the value are addresses of different spaces");
         return;
     }
-    ptx__record_one(k, site, PTX_MOV, 0, ptx__as_bits(cell.type), PTX_NONE, value, &var.cell);
+    ptx__record_one(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits(cell.type), 0, 1) | PTX__INTO, 0, value,
+                    &var.cell);
 }
 
 /* -- control flow -- */

@@ -356,8 +356,8 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
-/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). Descriptions are pointers to
-   structs of cuda.h. */
+/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). Descriptions point to
+   structs as cuda.h has them. */
 #define PTXCU_DRIVER_OPTIONAL(X)                                                                             \
     X(cuArray3DCreate_v2, (void **array, const void *desc))                                                  \
     X(cuArrayDestroy, (void *array))                                                                         \
@@ -368,7 +368,23 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuTexObjectCreate, (uint64_t * texture, const void *resource, const void *sampling, const void *view)) \
     X(cuTexObjectDestroy, (uint64_t texture))                                                                \
     X(cuSurfObjectCreate, (uint64_t * surface, const void *resource))                                        \
-    X(cuSurfObjectDestroy, (uint64_t surface))
+    X(cuSurfObjectDestroy, (uint64_t surface))                                                               \
+    X(cuArray3DGetDescriptor_v2, (void *desc, void *array))                                                  \
+    X(cuImportExternalMemory, (void **memory, const void *desc))                                             \
+    X(cuExternalMemoryGetMappedBuffer, (uint64_t * address, void *memory, const void *desc))                 \
+    X(cuExternalMemoryGetMappedMipmappedArray, (void **array, void *memory, const void *desc))               \
+    X(cuDestroyExternalMemory, (void *memory))                                                               \
+    X(cuImportExternalSemaphore, (void **semaphore, const void *desc))                                       \
+    X(cuSignalExternalSemaphoresAsync, (void *const *list, const void *params, unsigned n, void *stream))    \
+    X(cuWaitExternalSemaphoresAsync, (void *const *list, const void *params, unsigned n, void *stream))      \
+    X(cuDestroyExternalSemaphore, (void *semaphore))                                                         \
+    X(cuGraphicsGLRegisterBuffer, (void **resource, unsigned buffer, unsigned flags))                        \
+    X(cuGraphicsGLRegisterImage, (void **resource, unsigned image, unsigned target, unsigned flags))         \
+    X(cuGraphicsMapResources, (unsigned n, void **resources, void *stream))                                  \
+    X(cuGraphicsUnmapResources, (unsigned n, void **resources, void *stream))                                \
+    X(cuGraphicsResourceGetMappedPointer_v2, (uint64_t * address, size_t * bytes, void *resource))           \
+    X(cuGraphicsSubResourceGetMappedArray, (void **array, void *resource, unsigned index, unsigned level))   \
+    X(cuGraphicsUnregisterResource, (void *resource))
 
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
@@ -513,11 +529,92 @@ typedef struct ptxcu_texture_desc {
 /* Make a texture object. It does not keep the array or memory alive. */
 PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc, ptxcu_texture *texture);
 PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* 0 is ignored */
-/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. A kernel may write it. Texture
+/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Texture
    and surface reads of what the same launch has written are undefined. */
 PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
                                            ptxcu_surface *surface);
 PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* 0 is ignored */
+
+/* -- memory and semaphores of Vulkan and Direct3D, buffers and images of OpenGL. Errors: SYMBOL -- */
+
+/* What memory and semaphores are imported by. FD: an opaque file descriptor of Linux, which belongs to the
+   driver after a successful import. WIN32, D3D11, D3D12: a handle of Windows or its name; KMT: global. */
+enum {
+    PTXCU_MEMORY_FD = 1,
+    PTXCU_MEMORY_WIN32,
+    PTXCU_MEMORY_WIN32_KMT,
+    PTXCU_MEMORY_D3D12_HEAP,
+    PTXCU_MEMORY_D3D12_RESOURCE,
+    PTXCU_MEMORY_D3D11_RESOURCE,
+    PTXCU_MEMORY_D3D11_RESOURCE_KMT,
+    PTXCU_MEMORY_DMABUF_FD = 9
+};
+enum {
+    PTXCU_SEMAPHORE_FD = 1,
+    PTXCU_SEMAPHORE_WIN32,
+    PTXCU_SEMAPHORE_WIN32_KMT,
+    PTXCU_SEMAPHORE_D3D12_FENCE,
+    PTXCU_SEMAPHORE_D3D11_FENCE,
+    PTXCU_SEMAPHORE_KEYED_MUTEX = 7,
+    PTXCU_SEMAPHORE_KEYED_MUTEX_KMT,
+    PTXCU_SEMAPHORE_TIMELINE_FD,
+    PTXCU_SEMAPHORE_TIMELINE_WIN32
+};
+
+typedef void *ptxcu_external_memory;    /* CUexternalMemory */
+typedef void *ptxcu_external_semaphore; /* CUexternalSemaphore */
+typedef void *ptxcu_graphics;           /* CUgraphicsResource */
+
+typedef struct ptxcu_external_desc {
+    uint32_t type;      /* PTXCU_MEMORY_ or PTXCU_SEMAPHORE_ */
+    int fd;             /* of types with FD */
+    void *handle;       /* of the other types, or NULL and a name */
+    const void *name;   /* wide characters, ending in 0 */
+    uint64_t bytes;     /* of the memory, as the other interface allocated it */
+    uint32_t dedicated; /* 1: memory of one resource only (dedicated allocations; Direct3D resources) */
+} ptxcu_external_desc;
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                   ptxcu_external_memory *memory);
+/* Map a range as a buffer; free it with ptxcu_free. */
+PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                   size_t bytes, ptxcu_buffer *buffer);
+/* Map an image that begins at an offset, as an array of desc->levels levels (0: 1); free it with
+   ptxcu_array_free. desc must describe the image as the other interface made it. */
+PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                  const ptxcu_array_desc *desc, ptxcu_array *array);
+/* Release memory, after what was mapped of it was freed. NULL is ignored. */
+PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory);
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                      ptxcu_external_semaphore *semaphore);
+/* Queue a signal or a wait on the stream. value: of a fence or timeline, which a signal sets and which a wait
+   waits for, or for more; the key of a keyed mutex; binary semaphores ignore it. */
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                      uint64_t value, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                    uint64_t value, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore);
+
+/* How kernels use an object of OpenGL; 0: they read and write it. */
+enum { PTXCU_GL_READ = 1, PTXCU_GL_WRITE_DISCARD = 2, PTXCU_GL_SURFACE = 4, PTXCU_GL_GATHER = 8 };
+
+/* Register an OpenGL buffer, or an image (target: GL_TEXTURE_2D, GL_RENDERBUFFER ...). Its context must be
+   current on this thread. */
+PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint32_t access,
+                                               ptxcu_graphics *resource);
+PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
+                                              ptxcu_graphics *resource);
+/* Queue the hand-over of n resources to the stream's work, and back to OpenGL. */
+PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                         ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                           ptxcu_stream stream);
+/* Memory or array of a mapped resource, until it is unmapped. The driver owns it. index: layer or face. */
+PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer);
+PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index, uint32_t level,
+                                           ptxcu_array *array);
+PTXGEN_API ptxcu_code ptxcu_graphics_unregister(ptxcu *cu, ptxcu_graphics resource); /* NULL is ignored */
 
 /* -- tensors: shapes and strides in elements. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE -- */
 
@@ -2199,14 +2296,14 @@ static ptxcu_code ptxcu__check_span(ptxcu *cu, const char *function, const char 
                        (unsigned)*count, (unsigned)first, axis, (unsigned)size);
 }
 
-/* Complete and check a region of an array. */
+/* Complete and check a region of an array. `out` may be `region`. */
 static ptxcu_code ptxcu__check_region(ptxcu *cu, const char *function, const ptxcu_array *array,
                                       const ptxcu_region *region, ptxcu_region *out) {
     const ptxcu_array_desc *d;
     uint32_t levels, slices;
-    memset(out, 0, sizeof *out);
-    if (!array || !array->handle) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the array is zero", function);
     if (region) *out = *region;
+    else memset(out, 0, sizeof *out);
+    if (!array || !array->handle) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the array is zero", function);
     d = &array->desc;
     levels = d->levels ? d->levels : 1;
     if (out->level >= levels)
@@ -2599,6 +2696,315 @@ PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
     PTXCU__REQUIRE_READY(cu);
     if (!surface) return PTXCU_E_NONE;
     PTXCU__CALL_OPTIONAL(cu, cuSurfObjectDestroy, (surface), (cu, result_, "cuSurfObjectDestroy()"));
+}
+
+/* -- memory and semaphores of other interfaces -- */
+
+/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC; that of semaphores has no size. */
+typedef struct ptxcu__external_memory {
+    int type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+    } u;
+    unsigned long long bytes;
+    uint32_t flags, reserved[16];
+} ptxcu__external_memory;
+
+typedef struct ptxcu__external_semaphore {
+    int type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+    } u;
+    uint32_t flags, reserved[16];
+} ptxcu__external_semaphore;
+
+typedef struct ptxcu__external_buffer {
+    unsigned long long offset, bytes;
+    uint32_t flags, reserved[16];
+} ptxcu__external_buffer;
+
+typedef struct ptxcu__external_array {
+    unsigned long long offset;
+    ptxcu__array_desc array;
+    uint32_t levels, reserved[16];
+} ptxcu__external_array;
+
+/* CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and _WAIT_PARAMS. */
+typedef struct ptxcu__semaphore_params {
+    unsigned long long value, sync, key;
+    uint32_t timeout_ms, reserved[11], flags, reserved_end[16];
+} ptxcu__semaphore_params;
+
+static ptxcu_code ptxcu__check_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
+                                        uint32_t most, int is_fd) {
+    /* 8 and 6 are of NvSci, which has handles of another kind. */
+    if (!d->type || d->type > most || d->type == (most == (uint32_t)PTXCU_MEMORY_DMABUF_FD ? 8u : 6u))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %u, must be a PTXCU_%s constant", function,
+                           (unsigned)d->type,
+                           most == (uint32_t)PTXCU_MEMORY_DMABUF_FD ? "MEMORY_" : "SEMAPHORE_");
+    if (is_fd && d->fd < 0)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: fd is %d, must be an open file descriptor", function,
+                           d->fd);
+    if (!is_fd && !d->handle == !d->name)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: set handle or name, one of them", function);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                   ptxcu_external_memory *memory) {
+    ptxcu__external_memory d;
+    int is_fd;
+    if (memory) *memory = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_import", "memory");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_memory_import", "desc");
+    is_fd = desc->type == (uint32_t)PTXCU_MEMORY_FD || desc->type == (uint32_t)PTXCU_MEMORY_DMABUF_FD;
+    PTXCU__TRY(
+        ptxcu__check_external(cu, "ptxcu_external_memory_import", desc, PTXCU_MEMORY_DMABUF_FD, is_fd));
+    if (!desc->bytes) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_external_memory_import: bytes is 0");
+    memset(&d, 0, sizeof d);
+    d.type = (int)desc->type;
+    if (is_fd)
+        d.u.fd = desc->fd;
+    else
+        d.u.win32.handle = desc->handle, d.u.win32.name = desc->name;
+    d.bytes = desc->bytes;
+    d.flags = desc->dedicated ? 1 : 0;
+    PTXCU__CALL_OPTIONAL(cu, cuImportExternalMemory, (memory, &d),
+                         (cu, result_, "cuImportExternalMemory(type %u, %llu bytes)", (unsigned)desc->type,
+                          (unsigned long long)desc->bytes));
+}
+
+static ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset, size_t bytes,
+                                      ptxcu_buffer *buffer) {
+    ptxcu__external_buffer d;
+    uint64_t address = 0;
+    int result;
+    memset(&d, 0, sizeof d);
+    d.offset = offset;
+    d.bytes = bytes;
+    result = cu->optional.cuExternalMemoryGetMappedBuffer(&address, memory, &d);
+    if (result)
+        return ptxcu__fail_driver(cu, result, "cuExternalMemoryGetMappedBuffer(%llu bytes at %llu)",
+                                  (unsigned long long)bytes, (unsigned long long)offset);
+    buffer->address = address;
+    buffer->bytes = bytes;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                   size_t bytes, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuExternalMemoryGetMappedBuffer);
+    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_external_memory_buffer", "buffer");
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_buffer", "memory");
+    PTXCU__IN_CONTEXT(cu, ptxcu__map_external(cu, memory, offset, bytes, buffer));
+}
+
+static ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                            const ptxcu_array_desc *desc, ptxcu_array *array) {
+    ptxcu__external_array d;
+    void *handle = NULL;
+    int result;
+    memset(&d, 0, sizeof d);
+    d.offset = offset;
+    d.array = ptxcu__describe_array(desc);
+    d.levels = desc->levels;
+    result = cu->optional.cuExternalMemoryGetMappedMipmappedArray(&handle, memory, &d);
+    if (result)
+        return ptxcu__fail_driver(cu, result,
+                                  "cuExternalMemoryGetMappedMipmappedArray(%u x %u texels, %u levels)",
+                                  (unsigned)desc->width, (unsigned)desc->height, (unsigned)desc->levels);
+    array->handle = handle;
+    array->desc = *desc;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+                                                  const ptxcu_array_desc *desc, ptxcu_array *array) {
+    ptxcu_array_desc d;
+    if (array) memset(array, 0, sizeof *array);
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuExternalMemoryGetMappedMipmappedArray);
+    if (!array) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "array");
+    if (!memory) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "memory");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_memory_array", "desc");
+    d = *desc;
+    if (!d.channels) d.channels = 1;
+    if (!d.levels) d.levels = 1;
+    PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_external_memory_array", &d));
+    PTXCU__IN_CONTEXT(cu, ptxcu__map_external_array(cu, memory, offset, &d, array));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!memory) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalMemory, (memory), (cu, result_, "cuDestroyExternalMemory()"));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
+                                                      ptxcu_external_semaphore *semaphore) {
+    ptxcu__external_semaphore d;
+    int is_fd;
+    if (semaphore) *semaphore = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_import", "semaphore");
+    if (!desc) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_import", "desc");
+    is_fd = desc->type == (uint32_t)PTXCU_SEMAPHORE_FD || desc->type == (uint32_t)PTXCU_SEMAPHORE_TIMELINE_FD;
+    PTXCU__TRY(ptxcu__check_external(cu, "ptxcu_external_semaphore_import", desc,
+                                     PTXCU_SEMAPHORE_TIMELINE_WIN32, is_fd));
+    memset(&d, 0, sizeof d);
+    d.type = (int)desc->type;
+    if (is_fd)
+        d.u.fd = desc->fd;
+    else
+        d.u.win32.handle = desc->handle, d.u.win32.name = desc->name;
+    PTXCU__CALL_OPTIONAL(cu, cuImportExternalSemaphore, (semaphore, &d),
+                         (cu, result_, "cuImportExternalSemaphore(type %u)", (unsigned)desc->type));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                      uint64_t value, ptxcu_stream stream) {
+    ptxcu__semaphore_params p;
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_signal", "semaphore");
+    memset(&p, 0, sizeof p);
+    p.value = p.key = value;
+    PTXCU__CALL_OPTIONAL(
+        cu, cuSignalExternalSemaphoresAsync, (&semaphore, &p, 1, stream),
+        (cu, result_, "cuSignalExternalSemaphoresAsync(value %llu)", (unsigned long long)value));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
+                                                    uint64_t value, ptxcu_stream stream) {
+    ptxcu__semaphore_params p;
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return ptxcu__fail_null(cu, "ptxcu_external_semaphore_wait", "semaphore");
+    memset(&p, 0, sizeof p);
+    p.value = p.key = value;
+    p.timeout_ms = 0xffffffffu; /* for a keyed mutex: without end */
+    PTXCU__CALL_OPTIONAL(
+        cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream),
+        (cu, result_, "cuWaitExternalSemaphoresAsync(value %llu)", (unsigned long long)value));
+}
+
+PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!semaphore) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuDestroyExternalSemaphore, (semaphore),
+                         (cu, result_, "cuDestroyExternalSemaphore()"));
+}
+
+/* -- OpenGL -- */
+
+static ptxcu_code ptxcu__check_access(ptxcu *cu, const char *function, uint32_t access,
+                                      const ptxcu_graphics *resource) {
+    if (!resource) return ptxcu__fail_null(cu, function, "resource");
+    if (access & ~(uint32_t)(PTXCU_GL_READ | PTXCU_GL_WRITE_DISCARD | PTXCU_GL_SURFACE | PTXCU_GL_GATHER))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: access is 0x%x, must be a sum of PTXCU_GL_ flags",
+                           function, (unsigned)access);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint32_t access,
+                                               ptxcu_graphics *resource) {
+    if (resource) *resource = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_access(cu, "ptxcu_gl_register_buffer", access, resource));
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsGLRegisterBuffer, (resource, buffer, access),
+                         (cu, result_, "cuGraphicsGLRegisterBuffer(%u)", (unsigned)buffer));
+}
+
+PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
+                                              ptxcu_graphics *resource) {
+    if (resource) *resource = NULL;
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__TRY(ptxcu__check_access(cu, "ptxcu_gl_register_image", access, resource));
+    PTXCU__CALL_OPTIONAL(
+        cu, cuGraphicsGLRegisterImage, (resource, image, target, access),
+        (cu, result_, "cuGraphicsGLRegisterImage(%u, target 0x%x)", (unsigned)image, (unsigned)target));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                         ptxcu_stream stream) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!resources) return ptxcu__fail_null(cu, "ptxcu_graphics_map", "resources");
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsMapResources, (n, resources, stream),
+                         (cu, result_, "cuGraphicsMapResources(%u resources)", (unsigned)n));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
+                                           ptxcu_stream stream) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!resources) return ptxcu__fail_null(cu, "ptxcu_graphics_unmap", "resources");
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnmapResources, (n, resources, stream),
+                         (cu, result_, "cuGraphicsUnmapResources(%u resources)", (unsigned)n));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer) {
+    if (buffer) buffer->address = 0, buffer->bytes = 0;
+    PTXCU__REQUIRE_READY(cu);
+    if (!buffer) return ptxcu__fail_null(cu, "ptxcu_graphics_buffer", "buffer");
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsResourceGetMappedPointer_v2,
+                         (&buffer->address, &buffer->bytes, resource),
+                         (cu, result_, "cuGraphicsResourceGetMappedPointer_v2()"));
+}
+
+static ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
+                                            uint32_t level, ptxcu_array *array) {
+    static const uint32_t types[] = {PTX_U8, PTX_U16, PTX_U32, PTX_S8, PTX_S16, PTX_S32, PTX_F16, PTX_F32};
+    ptxcu__array_desc a;
+    void *handle = NULL;
+    uint32_t i;
+    int result = cu->optional.cuGraphicsSubResourceGetMappedArray(&handle, resource, index, level);
+    if (result)
+        return ptxcu__fail_driver(cu, result, "cuGraphicsSubResourceGetMappedArray(index %u, level %u)",
+                                  (unsigned)index, (unsigned)level);
+    memset(&a, 0, sizeof a);
+    result = cu->optional.cuArray3DGetDescriptor_v2(&a, handle);
+    if (result) return ptxcu__fail_driver(cu, result, "cuArray3DGetDescriptor_v2()");
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (ptxcu__format_of(types[i]) == a.format) array->desc.type = types[i];
+    if (!array->desc.type)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_graphics_array: the image has format 0x%x, which has no type here",
+                           (unsigned)a.format);
+    array->handle = handle;
+    array->desc.channels = a.channels;
+    array->desc.width = (uint32_t)a.width;
+    array->desc.height = (uint32_t)a.height;
+    array->desc.layers = a.flags & 1 ? (uint32_t)a.depth / (a.flags & 4 ? 6 : 1) : 0;
+    array->desc.depth = a.flags & 5 ? 0 : (uint32_t)a.depth;
+    array->desc.flags = (a.flags & 4 ? (uint32_t)PTXCU_ARRAY_CUBE : 0)
+                        | (a.flags & 2 ? (uint32_t)PTXCU_ARRAY_SURFACE : 0)
+                        | (a.flags & 8 ? (uint32_t)PTXCU_ARRAY_GATHER : 0);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index, uint32_t level,
+                                           ptxcu_array *array) {
+    if (array) memset(array, 0, sizeof *array);
+    PTXCU__REQUIRE_READY(cu);
+    PTXCU__REQUIRE_SYMBOL(cu, cuGraphicsSubResourceGetMappedArray);
+    PTXCU__REQUIRE_SYMBOL(cu, cuArray3DGetDescriptor_v2);
+    if (!array) return ptxcu__fail_null(cu, "ptxcu_graphics_array", "array");
+    PTXCU__IN_CONTEXT(cu, ptxcu__get_graphics_array(cu, resource, index, level, array));
+}
+
+PTXGEN_API ptxcu_code ptxcu_graphics_unregister(ptxcu *cu, ptxcu_graphics resource) {
+    PTXCU__REQUIRE_READY(cu);
+    if (!resource) return PTXCU_E_NONE;
+    PTXCU__CALL_OPTIONAL(cu, cuGraphicsUnregisterResource, (resource),
+                         (cu, result_, "cuGraphicsUnregisterResource()"));
 }
 
 /* -- tensors -- */
@@ -5349,8 +5755,9 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "flash_prefill: with cumulative lengths the cache must be paged");
     if (c->code == PTXCU_E_NONE && desc->kv_len > rows)
-        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
-                              (unsigned)desc->kv_len, (unsigned long long)rows);
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
+                        (unsigned)desc->kv_len, (unsigned long long)rows);
     args->k = cache->k.address;
     args->v = cache->v.address;
     if (paged) {
@@ -5444,7 +5851,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
         shape.q_total = cumulative ? (uint32_t)rows : 0;
-        shape.kv_total = !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
+        shape.kv_total =
+            !cumulative ? 0 : (uint32_t)(desc->cache ? rows : keys); /* pages: at least the rows */
         ptxcu__take_refusal(&c, ptxk_flash_prefill_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = desc->q.address;
         args.out = desc->out.address;

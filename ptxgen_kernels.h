@@ -465,8 +465,8 @@ typedef struct ptxk_flash_prefill_args {
     uint64_t lse_batch_stride, lse_head_stride; /* its row stride is 1 */
     uint32_t batch, q_len, kv_len;              /* as in the shape */
     uint32_t reserved;                          /* 0 */
-    uint64_t block_table;           /* paged: u32 [batch, max_pages], page numbers in the pools */
-    uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
+    uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
+    uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -6309,9 +6309,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                    != PTX_E_NONE))
         return code;
     if (f.page_size && !args->cu_kv && args->kv_len > (uint64_t)args->max_pages * f.page_size)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: kv_len is %u, and %u pages have %llu positions",
-                            args->kv_len, args->max_pages,
-                            (unsigned long long)args->max_pages * f.page_size);
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "flash_prefill: kv_len is %u, and %u pages have %llu positions", args->kv_len,
+                            args->max_pages, (unsigned long long)args->max_pages * f.page_size);
     q_batch = args->cu_q ? 1 : args->batch;
     kv_batch = args->cu_kv ? 1 : args->batch;
     s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);

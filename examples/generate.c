@@ -6,11 +6,11 @@
 
    Models of the architectures llama (Mistral's too, with their windows), qwen2 and qwen3, their matrices in
    F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
-   takes the likeliest token; --graph makes each token one launch of a graph, --persistent all of them one
-   launch of one kernel. The prompt is fed --batch tokens at a time, each of which reads the weights once;
-   --page-size keeps keys and values in pages. The text goes to standard output as it comes; tokens per second, the bytes
-   of weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs
-   on the GPU; without one, on the CPU driver:
+   takes the likeliest token; --graph makes each token one launch of a graph, --persistent all tokens behind
+   the first one launch of one kernel. The prompt is fed --batch tokens at a time: each time the weights are
+   read once. --page-size keeps keys and values in pages. The text goes to standard output as it comes; tokens
+   per second, the bytes of weights that a token reads, and what fraction of the device's bandwidth that is,
+   to standard error. Runs on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -179,9 +179,9 @@ static int generate(run *r, uint32_t tokens, double start, gguf_error *why) {
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
 }
 
-/* All tokens behind the first in one launch, shown as they come: the device writes them, how many there are, and that it has
-   ended, into host memory. A launch that fails says nothing there: where nothing comes for long, the driver
-   is asked (cuStreamQuery). */
+/* All tokens behind the first in one launch, shown as they come: the device writes them, how many there are,
+   and that it has ended, into host memory. A launch that fails says nothing there: where nothing comes for
+   long, the driver is asked (cuStreamQuery). */
 static int generate_persistent(run *r, uint32_t tokens, double start, gguf_error *why) {
     enum { NOT_READY = 600, PATIENCE = 30 };
     int (*query)(void *) = NULL, over = 0, bad;
@@ -235,8 +235,7 @@ static int generate_all(run *r, const options *o, gguf_error *why) {
     if (ends(r, r->host[0])) return 0;
     show_token(r, r->host[0]);
     if (lost()) return 0;
-    return o->persistent ? generate_persistent(r, o->tokens, start, why)
-                         : generate(r, o->tokens, start, why);
+    return o->persistent ? generate_persistent(r, o->tokens, start, why) : generate(r, o->tokens, start, why);
 }
 
 static void report(const run *r, uint32_t prompt) {

@@ -157,10 +157,10 @@ typedef struct llama_launch {
 typedef struct llama_list {
     llama_launch *launch;
     uint32_t count, room;
-    uint32_t rows, rows_room;                  /* rows of this list; for how many there is memory */
-    ptxcu_buffer memory, workspace;            /* allocated; the others are parts of memory */
-    uint64_t memory_used;                      /* bytes */
-    uint64_t counters_bytes, workspace_bytes;  /* most of any launch: of counters; of what lies behind them */
+    uint32_t rows, rows_room;                 /* rows of this list; for how many there is memory */
+    ptxcu_buffer memory, workspace;           /* allocated; the others are parts of memory */
+    uint64_t memory_used;                     /* bytes */
+    uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
     ptxcu_buffer x, q, k, v, attention, gate, up; /* f32 [rows, ...] */
     ptxcu_buffer q_rounded, q_address;            /* q in the caches' type; u64: where that lies */
     ptxcu_buffer tokens, positions, sequences;    /* u32 [rows] */
@@ -195,9 +195,9 @@ typedef struct llama {
     llama_options options;
     llama_tensor *tensor;  /* the model's, then each layer's */
     uint64_t weight_bytes; /* what a token reads of them: all matrices, one row of an embedding of its own */
-    llama_list step;          /* a token of each sequence; its tokens, positions and lengths are the state */
-    llama_list pass;          /* a part of the prompts */
-    llama_list draft;         /* some tokens of each sequence */
+    llama_list step;       /* a token of each sequence; its tokens, positions and lengths are the state */
+    llama_list pass;       /* a part of the prompts */
+    llama_list draft;      /* some tokens of each sequence */
     uint32_t first_of_output; /* of the step's launches */
     ptx_plan plan;            /* of the launch that is being added, ... */
     ptxk_message message;     /* ... or why there is none */
@@ -563,8 +563,8 @@ static inline uint32_t llama_pages(const llama *m) {
 /* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side, or are one
    pool of pages. */
 static inline uint64_t llama_cache_bytes(const llama *m) {
-    uint64_t rows = m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size
-                                         : (uint64_t)m->options.max_seq;
+    uint64_t rows =
+        m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
     return m->config.kv_heads * rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
@@ -1018,8 +1018,8 @@ static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
 }
 
 /* Attention of each span's tokens over the keys of its sequence up to the last of them. */
-static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t layer,
-                                              const llama_span *span, uint32_t spans, gguf_error *why) {
+static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t layer, const llama_span *span,
+                                              uint32_t spans, gguf_error *why) {
     const llama_config *c = &m->config;
     uint64_t row = (uint64_t)c->heads * c->head_dim, q = l->q.address;
     ptxk_flash_prefill_desc desc = {0};
@@ -1272,8 +1272,7 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
     advance = llama_advance(ptxcu_device_info(m->cu));
     bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why);
     ptx_module_free(advance);
-    return bad || llama_fill_tables(m, file, why)
-           || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
+    return bad || llama_fill_tables(m, file, why) || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[0]), why)
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[1]), why);
 }
@@ -1349,8 +1348,8 @@ static inline int llama_queue_part(llama *m, const llama_list *l, uint32_t first
     uint32_t i;
     for (i = first; i < end; i++) {
         const llama_launch *one = &l->launch[i];
-        if (llama_cuda(m, ptxcu_run(m->cu, one->program, &one->plan, &one->args, one->plan.args_bytes, stream),
-                       why))
+        if (llama_cuda(
+                m, ptxcu_run(m->cu, one->program, &one->plan, &one->args, one->plan.args_bytes, stream), why))
             return 1;
     }
     return 0;
@@ -1420,7 +1419,8 @@ static inline int llama_fill_pass(llama *m, const llama_span *span, uint32_t spa
             return 1;
     }
     return llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, host, l->rows * 4ull, stream), why)
-           || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, host + l->rows, l->rows * 4ull, stream), why);
+           || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, host + l->rows, l->rows * 4ull, stream),
+                         why);
 }
 
 /* Queues the launches of a pass. For progress it waits for a part while the next one runs. */
@@ -1441,9 +1441,8 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
 }
 
 /* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
-   weights once, and chooses the token behind each; the next step takes that. Nothing may have been fed yet.
-   Logits are made for the last token of each prompt. progress: called with parts of a whole, or NULL. Waits
-   for the stream. */
+   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
+   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
 static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_span span[LLAMA_SEQUENCES];
     llama_list *step = &m->step;
@@ -1451,13 +1450,15 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     uint32_t last[LLAMA_SEQUENCES], b, n, *host;
     int bad = 0;
     for (b = 0; b < m->options.batch; b++) {
+        if (!m->length[b]) return gguf_fail(why, GGUF_NOWHERE, "no prompts: llama_begin comes first");
         all += m->length[b];
         last[b] = m->length[b] - 1;
     }
     host = (uint32_t *)malloc(8ull * m->options.prompt_tokens);
     if (!host) return gguf_fail(why, GGUF_NOWHERE, "no memory");
     for (; !bad && fed < all; fed += m->pass.rows) {
-        uint32_t rows = all - fed < m->options.prompt_tokens ? (uint32_t)(all - fed) : m->options.prompt_tokens;
+        uint32_t rows =
+            all - fed < m->options.prompt_tokens ? (uint32_t)(all - fed) : m->options.prompt_tokens;
         uint32_t spans = llama_spans(m, fed, rows, span);
         bad = llama_build(m, &m->pass, rows, span, spans, why)
               || llama_fill_pass(m, span, spans, host, stream, why)
@@ -1471,9 +1472,13 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
                                  why);
         bad = bad || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     }
-    bad = bad || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
-          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why)
-          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    bad = bad
+          || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
+          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
+    if (bad)
+        ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
+    else
+        bad = llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     if (progress && !bad) progress(all, all);
     free(host);
     return bad;
@@ -1482,11 +1487,12 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
 /* -- drafts: some tokens of each sequence verified in one step -- */
 
 /* Feeds n tokens of each sequence, 2 to 8: the one that the next step would take, and behind it n - 1 drafts,
-   guesses of what follows, drafts[b * (n - 1) ...]. Row b * n + i of m->draft.logits are the logits behind the
-   first i + 1 of them, chosen[b * n + i] is the token chosen from them. A draft is right where it was chosen
-   too. Sequence b then stands behind its right drafts up to the first wrong one: the tokens that it gained are
-   the first gained[b] chosen ones, 1 to n, of which the next step takes the last. With temperature 0 these are
-   the tokens that steps choose. There must be n free positions in each sequence. Waits for the stream. */
+   guesses of what follows, drafts[b * (n - 1) ...]. Row b * n + i of m->draft.logits are the logits behind
+   the first i + 1 of them, chosen[b * n + i] is the token chosen from them. A draft is right where it was
+   chosen too. Sequence b then stands behind its right drafts up to the first wrong one: the tokens that it
+   gained are the first gained[b] chosen ones, 1 to n, of which the next step takes the last. With temperature
+   0 these are the tokens that steps choose; drawn ones have other random numbers, and the same odds. There
+   must be n free positions in each sequence. Waits for the stream. */
 static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uint32_t *chosen,
                                uint32_t *gained, ptxcu_stream stream, gguf_error *why) {
     enum { ROWS = LLAMA_SEQUENCES * LLAMA_DRAFTS };
@@ -1717,8 +1723,10 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
 static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
                                            gguf_error *why) {
     uint32_t position[4], prompt[4], b;
-    if (llama_cuda(m, ptxcu_download(m->cu, position, m->step.positions, 0, m->step.positions.bytes, stream), why)
-        || llama_cuda(m, ptxcu_download(m->cu, prompt, m->prompt_lengths, 0, m->step.positions.bytes, stream), why)
+    if (llama_cuda(m, ptxcu_download(m->cu, position, m->step.positions, 0, m->step.positions.bytes, stream),
+                   why)
+        || llama_cuda(m, ptxcu_download(m->cu, prompt, m->prompt_lengths, 0, m->step.positions.bytes, stream),
+                      why)
         || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
         return 1;
     for (b = 0; b < m->options.batch; b++)

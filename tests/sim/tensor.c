@@ -859,34 +859,49 @@ static uint64_t chunk_address(const layout *y, uint32_t across, uint32_t chunk)
     return at ^ (((at - (y->base << 7)) >> 7 & (y->width - 1u)) << 4);
 }
 
+/* The elements of 16 bytes. */
+static void expand_chunk(uint8_t type, const uint32_t words[4], double x[16])
+{
+    for (uint32_t q = 0; q < 4; q++) {
+        uint32_t v = words[q];
+        switch (type) {
+        case E_F16:
+            x[2 * q] = (double)H(v & 0xffff);
+            x[2 * q + 1] = (double)H(v >> 16);
+            break;
+        case E_BF16:
+            x[2 * q] = (double)Bf(v & 0xffff);
+            x[2 * q + 1] = (double)Bf(v >> 16);
+            break;
+        case E_TF32: x[q] = tf32_value(v); break;
+        default:
+            for (uint32_t e = 0; e < 4; e++) x[4 * q + e] = byte_values[type][v >> 8 * e & 255];
+        }
+    }
+}
+
 /* A matrix of `lines` rows (A) or columns (B) from `first` on, each of k elements, from shared memory;
  * element (line, z) goes to out[line * line_step + z * k_step]. */
 static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layout *y, uint32_t first,
                          uint32_t lines, uint32_t k, double *out, uint32_t line_step, uint32_t k_step,
                          bool negative)
 {
-    uint32_t per = 128u / sim_elements[type].bits, part = per_register(type);
+    uint32_t per = 128u / sim_elements[type].bits;
     uint32_t across = y->trans ? k : lines, chunks = (y->trans ? lines : k) / per,
              first_chunk = y->trans ? first / per : 0, first_across = y->trans ? 0 : first;
     double sign = negative ? -1 : 1;
     for (uint32_t r = 0; r < across; r++)
         for (uint32_t c = 0; c < chunks; c++) {
             uint32_t words[4];
+            double x[16];
             const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first_across + r, first_chunk + c),
                                          SP_SHARED, 16, SIM_READ);
             if (!p) return false;
             sim_operand_read(w, i, (uint64_t)(p - w->block->shared));
             memcpy(words, p, 16);
-            for (uint32_t e = 0; e < per; e++) {
-                uint32_t v = words[e / part], bits = sim_elements[type].bits,
-                         b = bits == 32 ? v : v >> e % part * bits;
-                double x = type == E_F16    ? (double)H(b & 0xffff)
-                           : type == E_BF16 ? (double)Bf(b & 0xffff)
-                           : type == E_TF32 ? tf32_value(b)
-                                            : byte_values[type][b & 255];
-                uint32_t line = y->trans ? c * per + e : r, z = y->trans ? r : c * per + e;
-                out[line * line_step + z * k_step] = sign * x;
-            }
+            expand_chunk(type, words, x);
+            double *to = out + (y->trans ? c * per * line_step + r * k_step : r * line_step + c * per * k_step);
+            for (uint32_t e = 0; e < per; e++) to[e * (y->trans ? line_step : k_step)] = sign * x[e];
         }
     return true;
 }
