@@ -112,6 +112,7 @@ void calls_in_the_manual(ptx_kernel *k, uint32_t n, const ptx_val *args, ptx_var
 void calls_in_the_manual(ptx_kernel *k, uint32_t n, const ptx_val *args, ptx_var v, const ptx_val *of) {
     const ptx_val a = of[0], b = of[1], x = of[2], p = of[3], i = of[4], address = of[5], bar = of[6],
                   first = of[7], limit = of[8], step = of[9], index = of[10], all = of[11], init = of[12];
+    const ptx_val y = of[13];
     const uint64_t bits = 7;'
     calls ptxgen.h
     echo '}
