@@ -13,7 +13,7 @@ SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
-PICTURES = mandelbrot particles blur shader_graph $(notdir $(EXAMPLES_CXX))
+PICTURES = mandelbrot particles blur shader_graph raymarch $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
 # Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
@@ -97,7 +97,10 @@ pictures: $(SIM) $(addprefix $(B)/,$(PICTURES))
 	@mkdir -p docs
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/mandelbrot --width 400 --height 250 --samples 3 --out docs/mandelbrot.png
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/particles --out docs/particles.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/raymarch --width 400 --height 250 --out docs/raymarch.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/blur --width 400 --height 250 --radius 8 --out docs/blur.png
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/shader_graph --width 400 --height 250 --out docs/shader_graph.png
+	@$(if $(EXAMPLES_CXX),PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/operators --out docs/operators.png)
 
 plot: $(SIM) $(B)/bench_nvrtc
 	@mkdir -p docs

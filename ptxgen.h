@@ -37,102 +37,101 @@
      [LICENSE]
 
    [MANUAL]
-   MODULE, KERNEL   A ptx_module owns everything: kernels, text, the error. ptx_entry() starts a kernel;
-          several may be open at once. Nothing is global: one thread per module at a time, any number of
-          modules.
-   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value: a register that one instruction wrote
-          once, or an immediate (ptx_f32(1.5), ptx_u32(7); ptx_imm(7) takes the type of the slot it stands
-          in). Nothing ever writes to a value again, so a copy of a handle always means the same number.
-          Beside its type a handle has room for 55 bits: a number of 64 that needs more is refused where it
-          is used, and made by ptx_wide(k, PTX_U64, bits).
-   VARIABLES  What changes is a ptx_var, a different C type: v = ptx_var_new(k, init); ptx_set(k, v, x);
-          ptx_get(k, v) is its value at that point, for good.
-   TYPES  The result's type follows from the operands. Both operands of an addition have one type; a mismatch
-          is an error that names both. ptx_as(x, PTX_S32) reads the same bits as another type of that width
-          and emits nothing; ptx_cvt(k, PTX_F32, x) converts. Registers of a b type (PTX_B32 ...) fit wherever
-          their width does.
-   ADDRESSES  An address knows its state space: parameters declared as pointers are global, ptx_shared() is
-          shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
-          PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
-          ptx_ptr(p, PTX_GLOBAL) says what it is.
-   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) is p[i], ptx_st_elem(k, PTX_F32, p, i, x) sets it, and
-          ptx_elem(k, PTX_F32, p, i) is it as a memory operand. A field of a C struct, particle.mass:
-          ptx_ld_field(k, PTX_F32, p, particle, mass) and ptx_st_field(k, PTX_F32, p, particle, mass, x); its
-          address is ptx_field(p, particle, mass).
+   MODULE, KERNEL  A ptx_module owns its kernels, their text and the error. ptx_entry() starts a kernel;
+          several may be open at the same time. There is no global state. One thread may use a module at a
+          time; any number of modules may exist.
+   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
+          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
+          stands for. No instruction writes to a value a second time, so a copy of a handle always means the
+          same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
+          it is used: make it with ptx_wide(k, PTX_U64, bits).
+   VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
+          is its value at that point, and does not change with later writes.
+   TYPES  The type of a result follows from the operands. The operands of an addition have the same type; a
+          mismatch is an error that names both. ptx_cvt(k, PTX_F32, x) converts. ptx_as(x, PTX_S32) reads the
+          same bits as another type of that width and emits nothing. A value of a b type (PTX_B32 ...) fits
+          wherever its width does.
+   ADDRESSES  An address has a state space. Parameters made with ptx_param_ptr have the given one,
+          ptx_shared() is shared, and sums of addresses keep it. An address loaded from memory is generic;
+          ptx_ptr(p, PTX_GLOBAL) states its space. ptx_at(p, 16) is the memory operand [p+16]; ptx_with(
+          ptx_at(p, 0), PTX_NC) adds modifiers.
+   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) reads p[i], ptx_st_elem(k, PTX_F32, p, i, x) writes it, and
+          ptx_elem(k, PTX_F32, p, i) is its memory operand. For a field of a C struct, particle.mass:
+          ptx_ld_field(k, PTX_F32, p, particle, mass), ptx_st_field(k, PTX_F32, p, particle, mass, x); its
+          address is ptx_field(p, particle, mass). p[i] of an array of structs is at ptx_ptr_add(k, p, i, n),
+          with n the size of a struct.
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
-          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
-          has.
-   CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
-          ptx_while, ptx_break, ptx_continue; and plain labels and branches beside them. A C `break` or
-          `return` out of a scope is found when the text is asked for: "scope opened at file:line is not
-          closed".
-   ORDER  C does not say in which order the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
-          ptx_ld(...)) is a correct kernel, but two compilers may print its loads in different orders. For
-          text that is the same everywhere, write one emitting call per statement, as the generators of
-          ptxgen_kernels.h do.
-   ERRORS  The first mistake is kept and every later call on that module is harmless. The message starts with
-          the caller's file and line and names kernel, instruction, operand and types. Check once, at
-          ptx_text(). Call sites are kept as pointers to string literals made by the macros: they must outlive
-          the module.
-   VERSIONS  .target is yours; .version is the lowest that target and the recorded instructions need, or the
-          module is refused when that passes the cap in ptx_module_desc. An instruction that the target lacks
-          is an error.
-
-   OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
-          the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
-          with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table.
-   RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
-          thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
-          instructions, names, branches and exits are not checked: that is left to the assembler. A text that
-          is used again keeps its labels in braces.
+          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers that
+          it has.
+   OTHER INSTRUCTIONS  An instruction without a macro of its own is called by its name in the table, with its
+          operands in the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)).
+          ptx_opn() is for those with groups of operands or several results. An address stands for [address],
+          ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
           units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
           has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
-   MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
-          ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
-          PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
-          holds you to that order on every path.
-          ptx_mma() takes wmma too: WMMA_LOAD_*, the product, WMMA_STORE_D, with layouts as modifiers.
-   SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block (48 KiB in all), its
-          address has 32 bits. ptx_shared_dynamic() is what the launch gives beyond, once a kernel: cut it up
-          by ptx_off(). Nothing is zero at the start. What one thread writes another reads only behind
-          ptx_bar_sync() (in a warp: ptx_bar_warp_sync), and before it is written again there must be a second
-          one. In a cluster, ptx_mapa() leads into another block's.
-   VARIABLES OF THE MODULE  ptx_variable() makes global or constant memory, with data or zeros; ptx_address()
-          is where it lies; ptx_point() puts addresses of earlier variables into one.
-   FUNCTIONS  ptx_func() starts one, ptx_call() calls it with up to 32 arguments, ptx_call_indirect() through
-          ptx_func_address(). It ends in ptx_return(). All its parameters come before the first call. A
-          barrier or shuffle inside counts where the call stands; what it is given and what it returns are
-          taken to differ from thread to thread; an exit inside ends the thread, so that nothing that is for
-          all may follow the call. Recursion is refused.
-   PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
-          arguments.
+   CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
+          ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
+          instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
+          `return` is an error: "scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
-          cases: no case runs into the next. ptx_brx() is the bare jump through a table.
-   VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
-          unreachable code, no loop without a way out; constant offsets out of the range of an array or
-          variable, or misaligned; limits of shared, constant and parameter memory, of launch bounds and of
-          setmaxnreg; waits for cp.async, wgmma and tcgen05.ld; fences of wgmma; and uniformity.
-   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, a block, a
-          warpgroup (four warps) or a warp. The verifier follows what differs between threads (ids, loads,
-          atomics, results of calls and raw text) into branches and loops, and refuses such an instruction
-          where only some of its threads come; threads that have left by ptx_ret count as absent. Block ids
-          differ in a cluster. It knows %tid.x / 32 in its spellings, (%ctaid.x * 128 + %tid.x) / 32 too where
-          ptx_require_block() or ptx_launch_bounds() make the block a multiple of 32 (of an undeclared block
-          it takes %tid.x to count its threads), and comparisons with multiples of 32 and 128. Where you know
-          better, say so: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
-          A member mask names the lanes that come to a shuffle or vote. The mask of all lanes is for a whole
-          warp; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p makes a right one.
-   FOUND BY RUNNING  What depends on values is not guessed: races, member masks, indices, phases of mbarriers,
-          what no thread has written. A run of the kernel on a checking driver or tool finds it.
-   LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
-          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
-          beside the instructions, 2 as .loc for profilers.
-   DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
-          are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function; parse raw text; guess what depends on values at run time.
+          cases. A case does not fall through. ptx_brx() is the plain branch through a table.
+   ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
+          ptx_ld(...)) is correct, but compilers may print its loads in different orders. For text that is the
+          same with every compiler, write one emitting call per statement.
+   ERRORS  A module keeps its first error; later calls on it have no effect and are safe. The message starts
+          with the caller's file and line and names kernel, instruction, operand and types. Check once, at
+          ptx_text(). The module keeps pointers to call sites, the string literals of the macros: they must
+          outlive it.
+   VERSIONS  The caller chooses .target. .version is the lowest that the target and the recorded instructions
+          need; a module that needs more than ptx_module_desc.max_version is refused. An instruction that the
+          target lacks is an error.
+   SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
+          All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
+          that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
+          thread may read what another thread wrote only after ptx_bar_sync() (in a warp: ptx_bar_warp_sync),
+          and overwrite it only after another one. ptx_mapa() gives the address in another block of the
+          cluster.
+   VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
+          ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
+   FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,
+          ptx_call_indirect() calls through ptx_func_address(). Define all its parameters before the first
+          call. A barrier or shuffle in a function counts at each call. Its arguments and results are taken to
+          differ between threads. An exit in it ends the thread, so no instruction for all threads may follow
+          the call. Recursion is refused.
+   PRINTF  ptx_printf(k, "%d %f\n", 2, args) widens floats and checks the conversions against the arguments.
+   MATRICES  ptx_mma() takes fragments as arrays; ptx_mma_shape() tells their lengths. It also computes wmma
+          products, between WMMA_LOAD_* and WMMA_STORE_D, with the layouts as modifiers. The sums of
+          ptx_wgmma() change asynchronously, so they are variables: write them, then PTX_WGMMA_FENCE, the
+          products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
+          verifier checks this order on every path.
+   RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
+          they are typed and tracked. Results are taken to differ between threads, and its barriers count. Its
+          instructions, names, branches and exits are checked by the assembler only. Brackets, comments and
+          statements must end in the text in which they begin. Put labels in braces if a text is used twice.
+   VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
+          unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
+          variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
+          for cp.async, wgmma and tcgen05.ld; fences of wgmma; uniformity.
+   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, block, warpgroup
+          (four warps) or warp. The verifier finds the values that differ between threads (ids, loads,
+          atomics, results of calls and raw text), the branches and loops that depend on them, and refuses
+          such an instruction where only some of its threads arrive. Threads that have executed ptx_ret are
+          absent. Block ids differ within a cluster. %tid.x / 32 is uniform in a warp, and so is
+          (%ctaid.x * 128 + %tid.x) / 32 if ptx_require_block() or ptx_launch_bounds() declares a block of a
+          multiple of 32 threads; comparisons with multiples of 32 and 128 are understood too. State what the
+          verifier cannot know: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(),
+          ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes that take part. A full mask
+          is checked; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p computes one.
+   FOUND BY RUNNING  The builder does not guess what depends on run-time values: races, member masks, indices,
+          phases of mbarriers, memory that nobody wrote. The CPU driver in tests/sim, or a checking tool on a
+          GPU, finds these when the kernel runs.
+   LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
+          whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
+          places beside the instructions, 2 prints them as .loc lines for profilers.
+   DOES NOT  optimise (ptxas does); parse PTX or check raw text; allocate machine registers; link modules;
+          follow addresses through memory or functions; support recursion. Textures and surfaces are 64-bit
+          handles only.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -2474,6 +2473,8 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
+/* clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its lanes,
+   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; there is no such lane: its own a. */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
