@@ -1,4 +1,4 @@
-/* tensor_layers.c - the operations of a layer on tensors: gemv with several matrices, norm, softmax,
+/* tensor_layers.c - the operations of a layer on tensors: gemv, gemm, norm, softmax,
    activation, rope, embed and sample are right in all three forms of a call, and refuse what they cannot do:
    `tensor_layers [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one.
 
@@ -191,6 +191,116 @@ static void test_gemv_swiglu(ptxcu *cu) {
     BAD(gemv, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].n is 32, must be n, 33");
     BAD(gemv, up, (d.more[0].weights.shape[0]--, d.workspace.owner = NULL, d.workspace.address = 0),
         PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.more[0].weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.residual));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+/* -- gemm: the same with more rows of x, which lie in wider rows -- */
+
+static void test_gemm_of_three(ptxcu *cu) {
+    enum { M = 11 };
+    static const uint32_t rows[3] = {40, 24, 9};
+    static float w[3][40 * K], bias[3][40], x[M * 2 * K];
+    ptxcu_gemm_desc d;
+    ptxcu_call call;
+    ptxcu_tensor *weights[3], *biases[3], *y[3], wide, spare;
+    uint32_t i, r, c;
+    memset(&d, 0, sizeof d);
+    weights[0] = &d.weights, biases[0] = &d.bias, y[0] = &d.y;
+    for (i = 0; i < 2; i++)
+        weights[i + 1] = &d.more[i].weights, biases[i + 1] = &d.more[i].bias, y[i + 1] = &d.more[i].y;
+    wide = numbers(cu, x, 2, M, 2 * K, 0);
+    WORKS(cu, ptxcu_tensor_narrow(cu, &wide, 1, K, K, &d.x));
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
+    for (i = 0; i < 3; i++) {
+        *weights[i] = numbers(cu, w[i], 2, rows[i], K, 0);
+        *biases[i] = numbers(cu, bias[i], 1, rows[i], 0, 0);
+        *y[i] = make(cu, PTX_F32, 2, M, rows[i], 0);
+        out[i].t = y[i], out[i].n = M * rows[i], out[i].off = 1e-4;
+        for (c = 0; c < M; c++)
+            for (r = 0; r < rows[i]; r++)
+                out[i].want[c * rows[i] + r] = dot(w[i] + r * K, x + c * 2 * K + K, K) + (double)bias[i][r];
+    }
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_WORKSPACE, "gemm: workspace has 0 bytes");
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    CHECK(call.tensors == 11);
+    three_forms(cu, "gemm of three", &call, out, 3, NULL, NULL);
+    spare = make(cu, PTX_F32, 2, M, 40, 0);
+    BAD(gemm, eps, d.eps = (float)NAN, PTXCU_E_ARGUMENT, "gemm: eps is ");
+    BAD(gemm, norm, d.norm = 2, PTXCU_E_ARGUMENT, "gemm: norm is 2, must be 0 or 1");
+    BAD(gemm, gated, d.gated = 1, PTXCU_E_ARGUMENT, "gemm: gated is 1, must be 0, PTXK_GEMM_SWIGLU or");
+    BAD(gemm, gated, d.gated = PTXK_GEMM_GEGLU, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
+    BAD(gemm, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemm: unused is 1, must be 0");
+    BAD(gemm, precision, d.precision = 7, PTXCU_E_SHAPE, "gemm: precision is 7");
+    BAD(gemm, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77, must be PTXK_F32");
+    BAD(gemm, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
+    BAD(gemm, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
+    BAD(gemm, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is set, and bias is not");
+    BAD(gemm, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is a zero tensor");
+    BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [11, 40], must be [m, n]");
+    BAD(gemm, y, d.y = d.x, PTXCU_E_SHAPE, "");
+    BAD(gemm, second, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
+        "more[0].weights is zero, and must not be with more[1]");
+    BAD(gemm, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMM_RESIDUAL) goes with one");
+    BAD(gemm, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is set, and must not be");
+    WORKS(cu, ptxcu_tensor_free(cu, &spare));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    for (i = 0; i < 3; i++) {
+        WORKS(cu, ptxcu_tensor_free(cu, weights[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, biases[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, y[i]));
+    }
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "was freed");
+    WORKS(cu, ptxcu_tensor_free(cu, &wide));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+static void test_gemm_gated(ptxcu *cu, uint32_t gated) {
+    enum { N = 33, M = 9 };
+    static float gate[N * K], up[N * K], x[M * K], residual[M * N], gamma[K];
+    ptxcu_gemm_desc d;
+    ptxcu_call call;
+    uint32_t r, c, i;
+    memset(&d, 0, sizeof d);
+    d.format = d.more[0].format = PTXK_F32;
+    d.gated = gated;
+    d.norm = 1;
+    d.eps = 1e-3f;
+    d.gamma = numbers(cu, gamma, 1, K, 0, 0);
+    d.x = numbers(cu, x, 2, M, K, 0);
+    d.weights = numbers(cu, gate, 2, N, K, 0);
+    d.more[0].weights = numbers(cu, up, 2, N, K, 0);
+    d.residual = numbers(cu, residual, 2, M, N, 0);
+    d.y = make(cu, PTX_F32, 2, M, N, 0);
+    for (c = 0; c < M; c++) {
+        float scaled[K];
+        double rms = 0;
+        for (i = 0; i < K; i++) rms += (double)x[c * K + i] * (double)x[c * K + i] / K;
+        rms = 1 / sqrt(rms + 1e-3);
+        for (i = 0; i < K; i++) scaled[i] = x[c * K + i] * gamma[i];
+        for (r = 0; r < N; r++) {
+            double g = rms * dot(gate + r * K, scaled, K), u = rms * dot(up + r * K, scaled, K);
+            double z = gated == PTXK_GEMM_SWIGLU ? g : 1.59576912160573071176 * (g + 0.044715 * g * g * g);
+            out[0].want[c * N + r] = g / (1 + exp(-z)) * u + (double)residual[c * N + r];
+        }
+    }
+    out[0].t = &d.y, out[0].n = M * N, out[0].off = 1e-3;
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    three_forms(cu, gated == PTXK_GEMM_SWIGLU ? "gemm, SwiGLU" : "gemm, GeGLU", &call, out, 1, NULL, NULL);
+    BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
+    BAD(gemm, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is set");
+    BAD(gemm, up, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
+        "more[0].weights is zero, and must not be with gated: it is the up matrix");
+    BAD(gemm, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.gamma));
     WORKS(cu, ptxcu_tensor_free(cu, &d.x));
     WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
     WORKS(cu, ptxcu_tensor_free(cu, &d.more[0].weights));
@@ -485,6 +595,9 @@ int main(int argc, char **argv) {
         find_extras(cu);
         test_gemv_of_three(cu);
         test_gemv_swiglu(cu);
+        test_gemm_of_three(cu);
+        test_gemm_gated(cu, PTXK_GEMM_SWIGLU);
+        test_gemm_gated(cu, PTXK_GEMM_GEGLU);
         test_matmul(cu);
         test_norm(cu);
         test_softmax(cu);
