@@ -10229,6 +10229,7 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
+    plan->zero_bytes = plan->workspace_bytes = 0;
     if (parts < 2 || !divided) return;
     plan->zero_bytes = ptxk__up_256(divided * 4);
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
