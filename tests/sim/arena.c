@@ -93,10 +93,23 @@ int sim_memory_alloc(sim_context *c, uint64_t size, int kind, const char *label,
 int sim_memory_register(sim_context *c, void *host, uint64_t size, sim_allocation **out)
 { return allocate(c, size, MEM_HOST, NULL, host, out); }
 
+int sim_memory_adopt(sim_context *c, void *mapped, uint64_t size, sim_allocation **out)
+{
+    int code = allocate(c, size, MEM_DEVICE, NULL, mapped, out);
+    if (code) return code;
+    sim_allocation *a = *out;
+    a->owned_by_caller = false;
+    a->host_mapped = pages((uintptr_t)mapped % (uint64_t)sysconf(_SC_PAGESIZE) + size);
+    sim_shadow_set(a->shadow, 0, size);
+    return 0;
+}
+
 static void unmap(sim_allocation *a)
 {
     sim_order_freed(a);
-    if (a->host && !a->owned_by_caller) munmap(a->host, a->host_mapped);
+    /* Adopted memory may begin inside a page. */
+    uint8_t *first = a->host - (uintptr_t)a->host % (uint64_t)sysconf(_SC_PAGESIZE);
+    if (a->host && !a->owned_by_caller) munmap(first, a->host_mapped);
     if (a->shadow) munmap(a->shadow, a->shadow_mapped);
     free(atomic_exchange(&a->races, NULL));
     a->host = a->shadow = NULL;
@@ -243,8 +256,8 @@ void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap)
             snprintf(what, sizeof what, "variable '%.100s' (%llu bytes)", before->label,
                      (unsigned long long)before->size);
         else
-            snprintf(what, sizeof what, "%llu-byte allocation at 0x%llx", (unsigned long long)before->size,
-                     (unsigned long long)before->base);
+            snprintf(what, sizeof what, "%llu-byte %s at 0x%llx", (unsigned long long)before->size,
+                     before->kind == MEM_ARRAY ? "array" : "allocation", (unsigned long long)before->base);
         if (before->freed && off < before->size) {
             snprintf(out, cap, "byte %llu of the freed %s", (unsigned long long)off, what);
             return;

@@ -396,6 +396,7 @@ static int create_object(sim_context *c, uint64_t *out, const sim_resource_desc 
         made.dims = a->dims;
         made.layered = a->layered;
         made.cube = a->cube;
+        made.cubes = a->cube && a->flags & ARRAY_LAYERED;
         made.levels = levels;
         made.layers = a->layers;
     } else

@@ -78,6 +78,7 @@ static void report_leaks(sim_context *c)
     sim_graphs_report(c, leak);
     sim_libraries_report(c, leak);
     sim_arrays_report(c, leak);
+    sim_external_report(c, leak);
 }
 
 static void empty(sim_context *c, bool look)
@@ -91,6 +92,7 @@ static void empty(sim_context *c, bool look)
     sim_links_free(c);
     sim_pools_free(c);
     sim_arrays_free(c);
+    sim_external_free(c);
     sim_memory_free_context(c);
     c->grid_workspace = 0;
     c->sticky = 0;

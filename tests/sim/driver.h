@@ -128,7 +128,10 @@ enum {
     X(cuMipmappedArrayGetLevel) X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuTexObjectGetResourceDesc) \
     X(cuTexObjectGetResourceViewDesc) X(cuTexObjectGetTextureDesc) X(cuSurfObjectCreate) \
     X(cuSurfObjectDestroy) X(cuSurfObjectGetResourceDesc) X(cuMemcpyHtoA_v2) X(cuMemcpyAtoH_v2) \
-    X(cuMemcpyHtoAAsync_v2) X(cuMemcpyAtoHAsync_v2) X(cuMemcpyDtoA_v2) X(cuMemcpyAtoD_v2) X(cuMemcpyAtoA_v2)
+    X(cuMemcpyHtoAAsync_v2) X(cuMemcpyAtoHAsync_v2) X(cuMemcpyDtoA_v2) X(cuMemcpyAtoD_v2) X(cuMemcpyAtoA_v2) \
+    X(cuImportExternalMemory) X(cuExternalMemoryGetMappedBuffer) \
+    X(cuExternalMemoryGetMappedMipmappedArray) X(cuDestroyExternalMemory) X(cuImportExternalSemaphore) \
+    X(cuSignalExternalSemaphoresAsync) X(cuWaitExternalSemaphoresAsync) X(cuDestroyExternalSemaphore)
 
 enum {
 #define X(name) E_##name,
@@ -149,7 +152,7 @@ int sim_leave(int code);                         /* releases the lock */
 
 typedef enum sim_handle_kind {
     H_FREE, H_CONTEXT, H_MODULE, H_FUNCTION, H_STREAM, H_EVENT, H_LINK, H_GRAPH, H_NODE, H_EXEC, H_LIBRARY,
-    H_KERNEL, H_POOL, H_PHYSICAL, H_OBJECT, H_ARRAY, H_MIPMAP, H_TEXTURE, H_SURFACE
+    H_KERNEL, H_POOL, H_PHYSICAL, H_OBJECT, H_ARRAY, H_MIPMAP, H_TEXTURE, H_SURFACE, H_EXTERNAL
 } sim_handle_kind;
 typedef struct sim_handle {
     void *object;                      /* NULL: destroyed */

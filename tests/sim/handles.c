@@ -17,7 +17,7 @@ static const char *const kind_names[] = {
     [H_NODE] = "graph node", [H_EXEC] = "graph exec", [H_LIBRARY] = "library", [H_KERNEL] = "kernel",
     [H_POOL] = "memory pool", [H_PHYSICAL] = "memory handle", [H_OBJECT] = "user object",
     [H_ARRAY] = "array", [H_MIPMAP] = "mipmapped array", [H_TEXTURE] = "texture object",
-    [H_SURFACE] = "surface object"
+    [H_SURFACE] = "surface object", [H_EXTERNAL] = "external memory"
 };
 
 static bool reserve(void)

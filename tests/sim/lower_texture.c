@@ -1,19 +1,24 @@
-/* lower_texture.c - the lowering of tex, tld4, txq, suld, sust, sured and suq by 64-bit objects. Their words stand
- * in one order: they are read one by one. */
+/* lower_texture.c - the lowering of tex, tld4, txq, suld, sust, sured and suq by 64-bit objects. */
 #include "texture.h"
 #include "lower.h"
 
+/* The modifiers and types of an instruction. Their order is free but for the types among themselves. */
 typedef struct words {
-    const char *at;
+    const char *text;
     sim_lower *lw;
+    uint32_t used; /* one bit for each word */
 } words;
 
-/* Takes the next word if it is this one. */
+/* Takes a word if it is there. */
 static bool word_is(words *p, const char *text) {
     size_t n = strlen(text);
-    if (*p->at != '.' || strncmp(p->at + 1, text, n) || (p->at[1 + n] && p->at[1 + n] != '.')) return false;
-    p->at += 1 + n;
-    return true;
+    uint32_t bit = 1;
+    for (const char *w = p->text; *w == '.'; w += 1 + strcspn(w + 1, "."), bit <<= 1) {
+        if (p->used & bit || strcspn(w + 1, ".") != n || strncmp(w + 1, text, n)) continue;
+        p->used |= bit;
+        return true;
+    }
+    return false;
 }
 
 static int one_of(words *p, const char *const *list, int count) {
@@ -38,17 +43,25 @@ static int geometry(words *p, uint32_t allowed) {
 }
 
 static sim_type type_word(words *p) {
-    if (*p->at != '.') return T_NONE;
-    size_t n = strcspn(p->at + 1, ".");
-    sim_type t = sim_type_find(p->at + 1, n);
-    if (t != T_NONE) p->at += 1 + n;
-    return t;
+    uint32_t bit = 1;
+    for (const char *w = p->text; *w == '.'; w += 1 + strcspn(w + 1, "."), bit <<= 1) {
+        sim_type t = sim_type_find(w + 1, strcspn(w + 1, "."));
+        if (p->used & bit || t == T_NONE) continue;
+        p->used |= bit;
+        return t;
+    }
+    return T_NONE;
 }
 
 static bool finished(const words *p) {
-    if (!*p->at) return true;
-    sim_wrong(p->lw, "Unknown or misplaced modifier '%s' in instruction '%s'", p->at, p->lw->full);
-    return false;
+    uint32_t bit = 1;
+    for (const char *w = p->text; *w == '.'; w += 1 + strcspn(w + 1, "."), bit <<= 1) {
+        if (p->used & bit) continue;
+        sim_wrong(p->lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)strcspn(w + 1, "."), w + 1,
+                  p->lw->full);
+        return false;
+    }
+    return true;
 }
 
 static bool among(sim_type t, sim_type a, sim_type b, sim_type c) { return t == a || t == b || t == c; }
@@ -80,7 +93,7 @@ static bool object_operand(sim_lower *lw, uint32_t index, uint32_t list, const s
 
 /* Up to four elements. `least` are needed; one more than three must be there (a fourth is ignored). */
 static bool elements(sim_lower *lw, uint32_t index, const sim_operand *o, uint32_t needed, uint32_t list,
-                     uint32_t entry, const sim_type *types) {
+                     uint32_t entry, const sim_type *types, int flags) {
     uint32_t count = o->kind == O_VECTOR ? o->count : 1;
     if (count < needed || count > 4 || count == 3) {
         sim_wrong(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
@@ -89,7 +102,7 @@ static bool elements(sim_lower *lw, uint32_t index, const sim_operand *o, uint32
     }
     for (uint32_t k = 0; k < count; k++) {
         const sim_operand *e = o->kind == O_VECTOR ? &o->items[k] : o;
-        uint32_t slot = sim_source_of(lw, e, index, types[k], 0);
+        uint32_t slot = sim_source_of(lw, e, index, types[k], flags);
         if (k < needed) put(lw, list, entry + k, slot);
     }
     return true;
@@ -100,10 +113,11 @@ static bool coordinates(sim_lower *lw, uint32_t index, const sim_operand *o, int
     static const uint8_t needed[GEO_COUNT] = {1, 2, 3, 2, 3, 3, 4};
     bool layered = g == GEO_A1D || g == GEO_A2D || g == GEO_ACUBE;
     const sim_type types[4] = {layered ? T_B32 : t, t, t, t};
-    return elements(lw, index, o, needed[g], list, T_COORD, types);
+    return elements(lw, index, o, needed[g], list, T_COORD, types, 0);
 }
 
-static bool results(sim_lower *lw, const sim_operand *o, uint32_t count, sim_type t, uint32_t list) {
+static bool results(sim_lower *lw, const sim_operand *o, uint32_t count, sim_type t, uint32_t list,
+                    int flags) {
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (n != count || (count > 1 && o->kind != O_VECTOR)) {
         sim_wrong(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
@@ -116,8 +130,9 @@ static bool results(sim_lower *lw, const sim_operand *o, uint32_t count, sim_typ
             put(lw, list, T_RESULTS + k, UINT32_MAX);
             continue;
         }
-        uint32_t slot = sim_dest_of(lw, e, 0, t, 0);
-        put(lw, list, T_RESULTS + k, slot | (sim_types[t].bytes == 8 ? SIM_WIDE : 0));
+        uint32_t slot = sim_dest_of(lw, e, 0, t, flags);
+        bool wide = e->kind == O_REG && sim_types[e->type].bytes == 8;
+        put(lw, list, T_RESULTS + k, slot | (wide ? SIM_WIDE : 0));
     }
     return true;
 }
@@ -137,7 +152,7 @@ static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t ind
                       lw->full);
             return false;
         }
-        if (!elements(lw, index, o, axes[g], list, T_OFFSET, whole)) return false;
+        if (!elements(lw, index, o, axes[g], list, T_OFFSET, whole, 0)) return false;
         *x |= X_OFFSET;
         index++;
     }
@@ -161,7 +176,7 @@ static sim_ins *emit(sim_lower *lw, sim_handler fn, uint32_t list, int g, uint32
 }
 
 void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
-    words p = {s->words, lw};
+    words p = {s->words, lw, 0};
     static const char *const channels[] = {"r", "g", "b", "a"};
     bool gather = !strcmp(s->opcode, "tld4"), good;
     int mode = gather                 ? TEX_GATHER
@@ -207,12 +222,12 @@ void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
     if (good && mode == TEX_GRAD) {
         static const sim_type floats[4] = {T_F32, T_F32, T_F32, T_F32};
         uint32_t n = g == GEO_3D ? 3 : g == GEO_2D || g == GEO_A2D ? 2 : 1;
-        good = elements(lw, 2, &s->operands[2], n, list, T_GRAD_X, floats)
-               && elements(lw, 3, &s->operands[3], n, list, T_GRAD_Y, floats);
+        good = elements(lw, 2, &s->operands[2], n, list, T_GRAD_X, floats, 0)
+               && elements(lw, 3, &s->operands[3], n, list, T_GRAD_Y, floats, 0);
         at = 4;
     }
     good = good && offset_and_depth(lw, s, at, g, list, &x);
-    if (!good || !results(lw, r, count, d, list)) return;
+    if (!good || !results(lw, r, count, d, list, 0)) return;
     sim_ins *i = emit(lw, sim_tex, list, g, x | (is_float ? X_FLOAT_COORD : 0));
     i->width = (uint8_t)mode;
     i->type = (uint8_t)d;
@@ -231,11 +246,11 @@ void sim_lower_texture_query(sim_lower *lw, const sim_statement *s) {
                                         "addr_mode_0",   "addr_mode_1",
                                         "addr_mode_2",   "force_unnormalized_coords",
                                         "memory_layout"};
-    words p = {s->words, lw};
+    words p = {s->words, lw, 0};
     bool surface = s->form->sub, level = !surface && word_is(&p, "level");
     int q = one_of(&p, names, Q_COUNT);
     bool of_surfaces = q <= Q_ORDER || q == Q_ARRAY_SIZE || q == Q_LAYOUT, of_levels = q <= Q_DEPTH;
-    if (q < 0 || (surface ? !of_surfaces : q == Q_LAYOUT) || (level && !of_levels)) {
+    if (q < 0 || (surface && !of_surfaces) || (level && !of_levels)) {
         sim_wrong(lw, "Unknown query in instruction '%s'", lw->full);
         return;
     }
@@ -265,7 +280,7 @@ static int clamp_word(words *p) {
 /* suld (sub 0) and sust (sub 1) */
 void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     static const char *const cached[] = {"ca", "cg", "cs", "cv"}, *const stored[] = {"wb", "cg", "cs", "wt"};
-    words p = {s->words, lw};
+    words p = {s->words, lw, 0};
     bool store = s->form->sub, formatted = store && word_is(&p, "p");
     if (!formatted && !word_is(&p, "b")) {
         sim_wrong(lw, "Modifier '.b'%s required for instruction '%s'", store ? " or '.p'" : "", lw->full);
@@ -285,20 +300,18 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     if (bounds < 0 || !finished(&p) || !sim_operands_between(lw, 2, 2)) return;
     uint32_t list = begin(lw), at = store ? 0 : 1;
     const sim_operand *place, *v = &s->operands[store ? 1 : 0];
-    if (!object_operand(lw, at, list, &place) || !coordinates(lw, at, place, g, T_B32, list)) return;
-    /* Data of 8 bits lie in registers of 16 bits. */
-    sim_type held = t == T_B8 ? T_B16 : t;
+    if (!object_operand(lw, at, list, &place) || !coordinates(lw, at, place, g, T_S32, list)) return;
     if (!store) {
-        if (!results(lw, v, count, held, list)) return;
+        if (!results(lw, v, count, t, list, WIDER_OK)) return;
     } else {
-        const sim_type types[4] = {held, held, held, held};
+        const sim_type types[4] = {t, t, t, t};
         uint32_t n = v->kind == O_VECTOR ? v->count : 1;
         if (n != count) {
             sim_wrong(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
                       count);
             return;
         }
-        if (!elements(lw, 1, v, count, list, T_VALUES, types)) return;
+        if (!elements(lw, 1, v, count, list, T_VALUES, types, WIDER_OK)) return;
         for (uint32_t k = 0; k < count && t == T_B64; k++) lw->k->lists[list + T_VALUES + k] |= SIM_WIDE;
         lw->k->surface_stores = true;
     }
@@ -313,7 +326,7 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
 void sim_lower_sured(sim_lower *lw, const sim_statement *s) {
     static const char *const ops[] = {"add", "min", "max", "and", "or"};
     static const uint8_t codes[] = {A_ADD, A_MIN, A_MAX, A_AND, A_OR};
-    words p = {s->words, lw};
+    words p = {s->words, lw, 0};
     bool formatted = word_is(&p, "p");
     if (!formatted && !word_is(&p, "b")) {
         sim_wrong(lw, "Modifier '.b' or '.p' required for instruction '%s'", lw->full);
@@ -341,7 +354,7 @@ void sim_lower_sured(sim_lower *lw, const sim_statement *s) {
     }
     uint32_t list = begin(lw);
     const sim_operand *place;
-    if (!object_operand(lw, 0, list, &place) || !coordinates(lw, 0, place, g, T_B32, list)) return;
+    if (!object_operand(lw, 0, list, &place) || !coordinates(lw, 0, place, g, T_S32, list)) return;
     put(lw, list, T_VALUES, sim_source(lw, 1, t, 0) | (wide ? SIM_WIDE : 0));
     sim_ins *i = emit(lw, sim_surface_reduce, list, g, formatted ? X_FORMATTED : 0);
     i->size = sim_types[t].bytes;

@@ -769,7 +769,8 @@ void sim_race_prepare(sim_kernel *k)
 
 void sim_race_launch_begin(sim_launch *l, uint32_t workers)
 {
-    l->races = sim_option.races && (l->threads > 1 || l->block_count > 1);
+    /* One thread may read texels that it has written itself: see stale(). */
+    l->races = sim_option.races && (l->threads > 1 || l->block_count > 1 || l->kernel->surface_stores);
     races.threads = workers > 1;
     atomic_store(&races.again, false);
     atomic_store(&races.undo, l->races && workers > 1 && can_be_undone(l));

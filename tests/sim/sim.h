@@ -630,6 +630,8 @@ void sim_memory_wake(sim_allocation *a);           /* with nothing written in it
 uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
 void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
+/* Device memory that lies in a mapping of the caller's, which it takes over; all of it counts as written. */
+int  sim_memory_adopt(struct sim_context *c, void *mapped, uint64_t size, sim_allocation **out);
 sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
 /* The next allocation of a context, from *at = 0 on; NULL at the end. */
 sim_allocation *sim_memory_next(const struct sim_context *c, uint32_t *at);

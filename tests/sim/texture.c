@@ -52,7 +52,7 @@ static const char *const geometry_names[GEO_COUNT] = {"1d", "2d", "3d", "a1d", "
 static const char *shape_of(const sim_texture *t) {
     if (t->asked.type == RES_LINEAR) return "linear memory";
     if (t->asked.type == RES_PITCH) return "pitched memory";
-    if (t->cube) return t->layers > 6 ? "an array of cube maps" : "a cube map";
+    if (t->cube) return t->cubes ? "an array of cube maps" : "a cube map";
     if (t->layered)
         return t->dims == 1 ? "a layered array of one dimension" : "a layered array of two dimensions";
     return t->dims == 1   ? "an array of one dimension"
@@ -67,7 +67,7 @@ static bool geometry_fits(const sim_texture *t, uint32_t geometry) {
     case GEO_3D: return t->dims == 3;
     case GEO_A1D: return t->dims == 1 && t->layered;
     case GEO_A2D: return t->dims == 2 && t->layered && (t->surface || !t->cube);
-    default: return t->cube && (geometry == GEO_CUBE) == (t->layers == 6);
+    default: return t->cube && (geometry == GEO_ACUBE) == t->cubes;
     }
 }
 
@@ -645,7 +645,7 @@ static uint32_t answer(const sim_ins *i, const sim_texture *t, const sim_array *
     case Q_DATA_TYPE: return channel_type(t->format, t->surface || returns_integers(t));
     case Q_ORDER: return t->channels == 1 ? 0x10b0 : t->channels == 2 ? 0x10b2 : 0x10b5;
     case Q_NORMALISED: return normalised;
-    case Q_ARRAY_SIZE: return t->layered && !(t->cube && t->layers == 6) ? t->layers / (t->cube ? 6 : 1) : 0;
+    case Q_ARRAY_SIZE: return t->layered && (!t->cube || t->cubes) ? t->layers / (t->cube ? 6 : 1) : 0;
     case Q_LEVELS: return t->asked.type == RES_MIPMAPPED ? t->levels : 0;
     case Q_SAMPLES: return 0;
     case Q_FILTER: return (uint32_t)t->t.filter;

@@ -51,6 +51,8 @@ int  sim_array_side(const void *handle, size_t x, size_t y, size_t z, size_t byt
                     sim_side *out);
 void sim_arrays_free(sim_context *c);
 void sim_arrays_report(sim_context *c, sim_leak_fn tell);
+void sim_external_free(sim_context *c);        /* external.c */
+void sim_external_report(sim_context *c, sim_leak_fn tell);
 
 enum { RES_ARRAY, RES_MIPMAPPED, RES_LINEAR, RES_PITCH };
 enum { ADDRESS_WRAP, ADDRESS_CLAMP, ADDRESS_MIRROR, ADDRESS_BORDER };
@@ -91,7 +93,7 @@ typedef struct sim_texture {           /* a texture or surface object */
     bool has_view, surface;
     uint32_t format, channels, element;
     uint32_t dims;
-    bool layered, cube;
+    bool layered, cube, cubes;         /* cubes: several cube maps */
     uint32_t first_level, levels, first_layer, layers;
 } sim_texture;
 
