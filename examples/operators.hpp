@@ -8,8 +8,8 @@
 //
 // A plain number takes the type of the value beside it. An error names the line of the operator that caused
 // it (GCC, Clang, MSVC from 19.26 on; else the line of the kernel). Nothing is hidden: a value is a ptx_val
-// and its kernel, so every function of ptxgen.h can be called beside. A kernel object must live as long as its
-// module, whose error points into it.
+// and its kernel, so every function of ptxgen.h can be called beside. A kernel object must live as long as
+// its module, whose error points into it.
 #ifndef OPERATORS_HPP
 #define OPERATORS_HPP
 
