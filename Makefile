@@ -21,7 +21,8 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
 SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines examples/operators
-PROOF    = kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent examples/prompt_lengths cuda/threads dropin
+PROOF    = math/exhaustive kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent \
+  examples/prompt_lengths cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
@@ -35,6 +36,7 @@ help:
 	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
+	@echo 'make proof-math  the mathematics over all 2^32 operands, hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
 	@echo '               without them), the speed of the CPU driver'
@@ -63,6 +65,10 @@ test: $(addprefix $(B)/results/,$(SHORT))
 
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
+
+# Every f32 function of one operand over all 2^32 operands: about two hours of one core.
+proof-math: $(B)/tests/math/exhaustive
+	@$(B)/tests/math/exhaustive 1
 
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)

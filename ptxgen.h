@@ -661,14 +661,15 @@ typedef struct ptx_operation {
     X(120A, "120a,121a")                                                                                     \
     X(MULTIMEM, "100a,100f,103a,103f,110a,110f,120a,121a")
 #define PTX__ENUM(name, targets) PTX__ON_##name,
-enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
+enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #undef PTX__ENUM
 
 /* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
    tested of it is read from there.
      OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
      target)
-   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
+   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Behind
+   the target an OP may have facts that hold for all of its forms. Of the
    modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
    first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
@@ -687,6 +688,56 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
+/* FACTS. Who must come together to the instruction: any threads where none is named; MEMBERS, the lanes in
+   its last operand; all of a warp, of a warpgroup, of a block (with a count of threads: of whole warps), of
+   a cluster. */
+#define PTX__BY_MEMBERS 1u
+#define PTX__BY_WARP 2u
+#define PTX__BY_GROUP 3u
+#define PTX__BY_BLOCK 4u
+#define PTX__BY_CLUSTER 5u
+/* For whom the result is the same: for threads whose operands are, where none is named; LANE other for each
+   thread; LANE_OF, the second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block. */
+#define PTX__GIVES_LANE (1u << 3)
+#define PTX__GIVES_LANE_OF (2u << 3)
+#define PTX__GIVES_UNI_WARP (3u << 3)
+#define PTX__GIVES_UNI_BLOCK (4u << 3)
+/* What it does to copies and products under way; READ: it reads shared memory, where it names that space. */
+#define PTX__DOES_COPY (1u << 6)
+#define PTX__DOES_COMMIT (2u << 6)
+#define PTX__DOES_WAIT_GROUPS (3u << 6)
+#define PTX__DOES_WAIT (4u << 6)
+#define PTX__DOES_READ (5u << 6)
+#define PTX__DOES_MMA_FENCE (6u << 6)
+#define PTX__DOES_MMA (7u << 6)
+#define PTX__DOES_MMA_COMMIT (8u << 6)
+#define PTX__DOES_MMA_WAIT (9u << 6)
+#define PTX__DOES_BULK (10u << 6)
+/* What ptxas takes no number for: the first operand, those from the second or third on, any. */
+#define PTX__REGISTER_1 (1u << 10)
+#define PTX__REGISTERS_2 (2u << 10)
+#define PTX__REGISTERS_3 (3u << 10)
+#define PTX__REGISTERS (4u << 10)
+#define PTX__NO_FLOATS (1u << 13) /* nor floats as bits */
+#define PTX__PARITY (1u << 14)    /* its third operand is 0 or 1 */
+#define PTX__IS_MMA (1u << 15)    /* its operands are parts of matrices */
+#define PTX__IS_WMMA (1u << 16)
+#define PTX__SCALES_1 (1u << 17) /* bytes that the vector of scales of a row has */
+#define PTX__SCALES_2 (2u << 17)
+#define PTX__SCALES_4 (4u << 17)
+#define PTX__MMA (PTX__IS_MMA | PTX__BY_WARP | PTX__GIVES_LANE)
+#define PTX__WMMA (PTX__IS_WMMA | PTX__BY_WARP | PTX__GIVES_LANE)
+#define PTX__WMMA_LOAD (PTX__WMMA | PTX__DOES_READ)
+#define PTX__WMMA_STORE (PTX__IS_WMMA | PTX__BY_WARP)
+#define PTX__TEXTURE (PTX__GIVES_LANE | PTX__REGISTER_1)
+#define PTX__SHUFFLE (PTX__BY_MEMBERS | PTX__GIVES_LANE)
+#define PTX__VOTE (PTX__BY_MEMBERS | PTX__GIVES_UNI_WARP)
+#define PTX__REDUX (PTX__VOTE | PTX__NO_FLOATS)
+#define PTX__BAR_RED (PTX__BY_BLOCK | PTX__GIVES_UNI_BLOCK)
+#define PTX__LDMATRIX (PTX__BY_WARP | PTX__GIVES_LANE | PTX__DOES_READ)
+#define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
+#define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
+
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
@@ -847,8 +898,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE | PTX__BOOL, PTX__CMP       \
         | PTX__BOOL, 0, 10, 0)                                                                               \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)    \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP  \
-        | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ,           \
+        PTX__CMP | PTX__BOOL, 0, 10, 0)                                                                      \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP, PTX__CMP, 0, 10, 0)              \
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP | PTX__BOOL, PTX__CMP            \
         | PTX__BOOL, 0, 10, 0)                                                                               \
@@ -864,24 +915,24 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX__BOOL, 0, 42, 53)                                                                              \
     FORM(SET, "set", "t=ccp", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP         \
         | PTX__BOOL, 0, 42, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP     \
-        | PTX__BOOL, 0, 65, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ,              \
+        PTX__CMP | PTX__BOOL, 0, 65, 53)                                                                     \
     FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP              \
         | PTX__BOOL, 0, 65, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP                     \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                 \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0,     \
+        78, 90)                                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL,    \
+        0, 78, 90)                                                                                           \
     FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP              \
         | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                       \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0, 78,   \
+        90)                                                                                                  \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
     FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
+    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0, PTX__REGISTERS_3)    \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
         PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F64) | PTX__T(F16), PTX__ROUND_INT | PTX_SAT,         \
@@ -909,20 +960,20 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX_FTZ | PTX_SAT, PTX_SAT, 0, 10, 0)                  \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F64), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F16), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, PTX_RN,  \
-        70, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ,          \
+        PTX_RN, 70, 80)                                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F16) | PTX__T(F64), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90) \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(BF16), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)               \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 71, 80)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), PTX_FTZ, PTX_FTZ, 0, 78, 90)                          \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA, PTX_RNA, PTX_RNA, 70, 80)                    \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE, 0,  \
-        81, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE,     \
+        0, 81, 80)                                                                                           \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, 0, 78,   \
         90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN    \
-        | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                                \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE,           \
+        PTX_RN | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                         \
     FORM(CVT, "cvt", "t=c", PTX__FP8X2, PTX__T(F16X2), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN             \
         | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
     FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP8X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 81, 89)            \
@@ -932,9 +983,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(BF16X2), PTX__T(UE8M0X2), PTX_RN, PTX_RN, PTX_RN, 86, PTX__ON_100UP)      \
     OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
-        PTX_RN | PTX_RZ, PTX_RN, 70, 80)                                                                     \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU    \
-        | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                    \
+        PTX_RN | PTX_RZ, PTX_RN, 70, 80, PTX__REGISTERS_3)                                                   \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ               \
+        | PTX_RELU | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                         \
     FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RS | PTX_RELU            \
         | PTX_SATFINITE, PTX_RS, 0, 87, PTX__ON_100A_103A)                                                   \
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP8X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN         \
@@ -944,11 +995,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(UE8M0X2), PTX__T(F32), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ      \
         | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
     OP(CVT_QUAD, "cvt", "t={4c}u", PTX__FPX4, PTX__T(F32), PTX_RS | PTX_RELU | PTX_SATFINITE, PTX_RS         \
-        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A)                                      \
+        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                    \
     OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__I16, 0, 0, 0, 0, 65, 72)                                 \
     FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__I8, 0, 0, 0, 0, 65, 72)                           \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2),     \
+        0, 0, 0, 0, 65, 75)                                                                                  \
     /* addresses */                                                                                          \
     OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)             \
     OP(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)                   \
@@ -963,22 +1014,23 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
-    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
-        100)                                                                                                 \
+    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0, PTX__GIVES_LANE | PTX__DOES_READ)           \
+    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0,      \
+        88, 100)                                                                                             \
     FORM(LD, "ld", "~v=m", PTX__T(B128), 0, PTX__LOAD_ONE, 0, 0, 83, 70)                                     \
     OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
     FORM(ST, "st", "~=mv", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__STORE32, PTX__VEC32, 0,     \
         88, 100)                                                                                             \
     FORM(ST, "st", "~=mv", PTX__T(B128), 0, PTX__STORE_ONE, 0, 0, 83, 70)                                    \
-    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                                        \
+    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0, PTX__GIVES_LANE)                       \
     FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                          \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64 | PTX__I32     \
-        | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                           \
-    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", PTX__B32_64    \
-        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64                \
+        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90, PTX__NO_FLOATS)                                \
+    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
+        PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                    \
     OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__BITS | PTX__INT | PTX__FLT, 0, PTX_MMIO | PTX_RELEASE        \
-        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100)    \
+        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100,    \
+        PTX__NO_FLOATS)                                                                                      \
     OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 0, 0, 0, 0, 0, 86, 100)                                  \
     OP(PREFETCH_L1, "prefetch%m.L1", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
     OP(PREFETCH_L2, "prefetch%m.L2", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
@@ -992,11 +1044,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
     FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,    \
         PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY    \
-        | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                                         \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY                        \
+        | PTX__L2_SECONDARY | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                     \
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 0, 0, 0, 0, 0, 74, 80)                            \
     OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM                \
-        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90)                                                     \
+        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                    \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM           \
         | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__B32_64, 0, PTX__MULTIMEM | PTX__ATOM_BITS,    \
@@ -1015,11 +1067,11 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
         PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F16, PTX_ATOM_ADD | PTX_ACC_F16, 0, 86, PTX__ON_MULTIMEM)     \
     OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__I32 | PTX__I64 | PTX__B32_64 | PTX__FLT, 0,                   \
-        PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
+        PTX__MULTIMEM_ST, 0, 0, 81, 90, PTX__GIVES_LANE)                                                     \
     FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T(F32) | PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
         PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
     OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM_ST | PTX__ATOM_MINMAX,     \
-        PTX__ATOM_MINMAX, 0, 81, 90)                                                                         \
+        PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                                        \
     FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,    \
         PTX_ATOM_ADD, 0, 81, 90)                                                                             \
     FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__B32_64, 0, PTX__MULTIMEM_ST | PTX__ATOM_BITS,             \
@@ -1032,29 +1084,29 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__MULTIMEM_ST | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)      \
     /* atomics */                                                                                            \
     OP(ATOMIC_BITS, "atom", "*t=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH,           \
-        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32)                                                           \
+        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32, PTX__GIVES_LANE)                                          \
     FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T(B128), 0, PTX__ATOMIC | PTX_ATOM_EXCH, PTX_ATOM_EXCH, 0, 83,   \
         90)                                                                                                  \
     OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,           \
-        PTX_ATOM_CAS, 63, 70)                                                                                \
+        PTX_ATOM_CAS, 63, 70, PTX__GIVES_LANE)                                                               \
     FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T(B128), 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,      \
         PTX_ATOM_CAS, 83, 90)                                                                                \
-    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0,  \
-        32, 32)                                                                                              \
+    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX,     \
+        0, 32, 32, PTX__GIVES_LANE)                                                                          \
     FORM(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,        \
         PTX_ATOM_ADD, 0, 20, 20)                                                                             \
     FORM(ATOMIC, "atom", "t=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)        \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC     \
-        | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,                  \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20, 20)                                                              \
     FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD          \
         | PTX_NOFTZ, 0, 63, 70)                                                                              \
     FORM(ATOMIC, "atom", "t=mt", PTX__BF16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD         \
         | PTX_NOFTZ, 0, 78, 90)                                                                              \
     OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F32), 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD,       \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0, PTX__ATOMIC_GLOBAL  \
-        | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81,   \
-        90)                                                                                                  \
+        PTX_ATOM_ADD, 0, 81, 90, PTX__GIVES_LANE)                                                            \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0,                     \
+        PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD                       \
+        | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)                                                           \
     FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__H16, 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD         \
         | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
     OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__REDUCE | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
@@ -1065,8 +1117,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__REDUCE | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
     FORM(RED, "red", "=mt", PTX__T(U32), 0, PTX__REDUCE | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC          \
         | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
-    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
-        0, 63, 70)                                                                                           \
+    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD               \
+        | PTX_NOFTZ, 0, 63, 70)                                                                              \
     FORM(RED, "red", "=mt", PTX__BF16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD              \
         | PTX_NOFTZ, 0, 78, 90)                                                                              \
     OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD,              \
@@ -1114,33 +1166,36 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MEMBAR_GL, "membar.gl", "=", 0, 0, 0, 0, 0, 14, 0)                                                    \
     OP(MEMBAR_SYS, "membar.sys", "=", 0, 0, 0, 0, 0, 20, 0)                                                  \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
     FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+        PTX__DOES_COPY)                                                                                      \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
     FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
         PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80)                           \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80)                              \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80)                                   \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)         \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+        PTX__DOES_COPY)                                                                                      \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_COMMIT)         \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT_GROUPS)       \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT)                   \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80,         \
+        PTX__DOES_WAIT)                                                                                      \
     OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 0, 0, 0, 0, 0,     \
-        70, 80)                                                                                              \
+        70, 80, PTX__DOES_WAIT)                                                                              \
     /* bulk copies */                                                                                        \
     OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 0, 0, 0, 0,   \
-        0, 86, 90)                                                                                           \
+        0, 86, 90, PTX__DOES_BULK)                                                                           \
     FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 0, 0,      \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 90)                                                     \
     OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 0, 0, 0, 0,   \
-        0, 80, 90)                                                                                           \
+        0, 80, 90, PTX__DOES_BULK)                                                                           \
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 0, 0,      \
         PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)                                                             \
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 0, 0,      \
@@ -1148,12 +1203,13 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 0, 0,     \
         PTX_MULTICAST | PTX_L2_CACHE_HINT, PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                     \
     OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 0, 0,    \
-        0, 0, 0, 80, 90)                                                                                     \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90)               \
+        0, 0, 0, 80, 90, PTX__DOES_BULK)                                                                     \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90,               \
+        PTX__DOES_BULK)                                                                                      \
     FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 0, 0, PTX_L2_CACHE_HINT,          \
         PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 0, 0, 0, 0, 0, 86,   \
-        100)                                                                                                 \
+        100, PTX__DOES_BULK)                                                                                 \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 0, 0,           \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 100)                                                    \
     OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 0, 0, 0, 0, 0, 80, 90)                      \
@@ -1163,13 +1219,13 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 0, 0, 0, 0, 0, 80, 90)                             \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 0, 0, 0, 0, 0, 80, 90)                   \
     OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32           \
-        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                        \
+        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                        \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32         \
         | PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                             \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64, 0,  \
-        PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                           \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32), 0,  \
-        PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                 \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64,     \
+        0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                        \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32),     \
+        0, PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                              \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__FLT, 0,     \
         PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                                               \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
@@ -1178,7 +1234,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                                       \
     OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX,          \
-        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90)                                                          \
+        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                                          \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
         ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90) \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
@@ -1190,12 +1246,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
+        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90, PTX__DOES_BULK)                                                \
     FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
         ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
         86, 90)                                                                                              \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90)                                                                \
+        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)    \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
@@ -1205,13 +1261,14 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", 0, 0, PTX_MULTICAST | PTX_L2_CACHE_HINT,         \
         PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                                                        \
     OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
+        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,     \
+        PTX__DOES_BULK)                                                                                      \
     OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                   \
+        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)   \
     OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100)                               \
+        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)               \
     OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90)                           \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)           \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80,    \
         90)                                                                                                  \
@@ -1219,20 +1276,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT,   \
         0, 80, 90)                                                                                           \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)              \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0, 0,  \
-        0, 80, 90)                                                                                           \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,              \
+        PTX__DOES_BULK)                                                                                      \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0,     \
+        0, 0, 80, 90, PTX__DOES_BULK)                                                                        \
     FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 0, 0,   \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90)                                                                 \
+        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                 \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                                                     \
-    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
-        0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC,                \
-        PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)           \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0, 80,  \
-        90)                                                                                                  \
+        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)                                     \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
+        "=[n{u+d}]s", 0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC                  \
+        | PTX_ATOM_DEC, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0,   \
+        80, 90, PTX__DOES_BULK)                                                                              \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0,      \
+        80, 90)                                                                                              \
     FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 0, 0,          \
         PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 0, 0,          \
@@ -1249,22 +1308,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         "=sVd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
         "=sVu", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0, 0,  \
-        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0,     \
+        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
         "=sW", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0, 0,  \
-        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0, 0,  \
-        0, 83, PTX__ON_90A_100UP)                                                                            \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0,     \
+        0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                                   \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0,     \
+        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
     OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
         "=sR", 0, 0, 0, 0, 0, 86, PTX__ON_100UP)                                                             \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90)                          \
+        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90, PTX__BY_WARP)            \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80)                              \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)                             \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                          \
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)             \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)            \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)         \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 0, 0, 0, 0, 0, 71, 80)                        \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)                       \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 0, 0, 0, 0, 0, 78, 90)                       \
@@ -1272,454 +1331,481 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                                       \
     FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELAXED | PTX_CTA            \
         | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                                       \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE | PTX_CTA  \
-        | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)               \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE            \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 0, 0, PTX_RELEASE         \
         | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80)   \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90)     \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80,   \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 0, 0, 0, 0, 0, 80, 90)   \
     OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 0, 0,   \
         PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE                \
-        | PTX_CLUSTER, 80, 90)                                                                               \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                \
+        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80,                \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)             \
     OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 0, 0, 0, 0,    \
-        0, 70, 80)                                                                                           \
+        0, 70, 80, PTX__GIVES_LANE)                                                                          \
     OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA        \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
+        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90, PTX__GIVES_LANE)  \
     OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED      \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA    \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED  \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80)                   \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80)     \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90)                \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90,     \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED              \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90,         \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0,              \
+        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED                \
+        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)  \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80,     \
+        PTX__GIVES_LANE | PTX__PARITY)                                                                       \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90,                \
+        PTX__GIVES_LANE)                                                                                     \
     FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 0, 0, 0, 0, 0, 78, 90)             \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78, 90)  \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78,      \
+        90, PTX__GIVES_LANE | PTX__PARITY)                                                                   \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 0, 0, 0, 0, 0, 78,   \
         90)                                                                                                  \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_ACQUIRE   \
-        | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
+        PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                 \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
+        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                 \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30)                                   \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                                \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                              \
-    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30)                                            \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)                  \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS              \
+        | PTX__GIVES_LANE_OF)                                                                                \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                        \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__SHUFFLE)                  \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__VOTE)                   \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30, PTX__GIVES_UNI_WARP)                       \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
     FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
     FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                  \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
-    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90)                                                  \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                      \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
+    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90, PTX__SHUFFLE)                                    \
     FORM(ELECT, "elect.sync", "u|p=O", 0, 0, 0, 0, 0, 80, 90)                                                \
-    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0)                                                     \
+    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0, PTX__BY_BLOCK)                                      \
     FORM(BAR_SYNC, "bar.sync", "=FG", 0, 0, 0, 0, 0, 10, 0)                                                  \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0)                                                \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0)                                       \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0, PTX__BY_WARP)                                  \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                         \
     FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 0, 0, 0, 0, 0, 20, 0)                                    \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                        \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                          \
     FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                     \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                          \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                            \
     FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                       \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30)                                            \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)                             \
     FORM(BARRIER_SYNC, "barrier.sync", "=FG", 0, 0, 0, 0, 0, 60, 30)                                         \
     OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 0, 0, 0, 0, 0, 60, 30)                                       \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30)                            \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)             \
     FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 0, 0, 0, 0, 0, 60, 30)                         \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30)                                          \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS)                         \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90,               \
+        PTX__BY_CLUSTER)                                                                                     \
     FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
         PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
     FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
         80, 90)                                                                                              \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90,               \
+        PTX__BY_CLUSTER)                                                                                     \
     FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
         PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
     FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
         80, 90)                                                                                              \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 0, 0, 0, 0, 0, 78, 90)                \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 0, 0, 0, 0, 0, 78, 90)                               \
     OP(NANOSLEEP, "nanosleep.u32", "=T", 0, 0, 0, 0, 0, 63, 70)                                              \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
+        PTX__BY_GROUP)                                                                                       \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
+        PTX__BY_GROUP)                                                                                       \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100)                                 \
+        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)                 \
     OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
         ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 0, 0, 0, 0, 0, 86,              \
-        PTX__ON_100UP)                                                                                       \
+        PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
         100)                                                                                                 \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
         0, 0, 86, 100)
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75,              \
+        PTX__LDMATRIX)                                                                                       \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65,      \
+        75, PTX__LDMATRIX)                                                                                   \
     OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 0, 0, 0, 0, 0, 86,        \
-        PTX__ON_100UP)                                                                                       \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0, 0,  \
-        0, 86, PTX__ON_100UP)                                                                                \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0, 0,  \
-        0, 86, PTX__ON_100UP)                                                                                \
+        PTX__ON_100UP, PTX__LDMATRIX)                                                                        \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0,     \
+        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0,     \
+        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
     OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP)                                                                                \
+        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
     OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP)                                                                                \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)              \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)  \
+        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90,              \
+        PTX__STMATRIX)                                                                                       \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78,      \
+        90, PTX__STMATRIX)                                                                                   \
     OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 0, 0, 0, 0, 0, 86,         \
-        PTX__ON_100UP)                                                                                       \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75)                     \
+        PTX__ON_100UP, PTX__STMATRIX)                                                                        \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75, PTX__BY_WARP        \
+        | PTX__GIVES_LANE | PTX__REGISTER_1)                                                                 \
     OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70)                                                                                     \
+        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
     OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70)                                                                                     \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
-    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(BF16),  \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16),     \
+        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
+        PTX__T(BF16), 0, 0, 0, 0, 70, 80)                                                                    \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
         PTX__T(TF32), 0, 0, 0, 0, 70, 80)                                                                    \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16), 0,  \
-        0, 0, 0, 65, 75)                                                                                     \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16, 0,  \
-        0, 0, 0, 70, 80)                                                                                     \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16),     \
+        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16,     \
+        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
     FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", PTX__FP8,    \
         PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", PTX__T(F16),  \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
+        PTX__T(F16), 0, 0, 0, 0, 70, 80, PTX__MMA)                                                           \
     FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", PTX__FP8,    \
         PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
     OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(TF32),    \
-        0, 0, 0, 0, 70, 80)                                                                                  \
+        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
     OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 84, 89)                                                                           \
+        PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                                 \
     OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0, 0,  \
-        70, 80)                                                                                              \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0, 0,  \
-        0, 78, 90)                                                                                           \
+        PTX__FP8, 0, 0, 0, 87, 89, PTX__MMA)                                                                 \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0,     \
+        0, 70, 80, PTX__MMA)                                                                                 \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0,     \
+        0, 0, 78, 90, PTX__MMA)                                                                              \
     OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 0, 0, 0,    \
-        0, 0, 78, 90)                                                                                        \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0, 0,  \
-        0, 0, 78, 90)                                                                                        \
+        0, 0, 78, 90, PTX__MMA)                                                                              \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0,     \
+        0, 0, 0, 78, 90, PTX__MMA)                                                                           \
     OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I8,        \
-        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
     OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I8,     \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I8,    \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I4,   \
         PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
     OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I4,        \
-        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
     OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I4,    \
-        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
     OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 70, 75)                                                                                  \
+        0, 0, 0, 0, 70, 75, PTX__MMA)                                                                        \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 70, 80)                                                                               \
-    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
-        0, 0, 0, 0, 0, 70, 80)                                                                               \
+        0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
+        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                \
     OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 71, 80)                                                                                  \
+        0, 0, 0, 0, 71, 80, PTX__MMA)                                                                        \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 71, 80)                                                                               \
-    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
-        0, 0, 0, 0, 0, 71, 80)                                                                               \
+        0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
+        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP)                                                      \
-    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP, PTX__MMA)                                            \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
+        "{4f}={4x}{2x}{4f}", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                               \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)                                          \
     OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
-        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0, 0,  \
-        87, PTX__ON_120)                                                                                     \
+        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0,     \
+        0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                                        \
     OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120)           \
+        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120,           \
+        PTX__MMA | PTX__SCALES_2)                                                                            \
     OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)                                                                                         \
+        PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120)
+        PTX__ON_120, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
-    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
-       f16 of m16n8k32 in f32, where no pair of that number is */                                            \
+    /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
+        as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
+        where no pair of that number is */                                                                   \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
     OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
     OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
+        PTX__T(F16), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                           \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                          \
     OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
     OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                       \
     OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
+        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89, PTX__MMA)                                \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
+        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80, PTX__MMA)                      \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)   \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A)
+        0, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__I8, 0,             \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
     FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
     FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__I8, 0,             \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
     OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
     OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
     FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T(F32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T(F64), 0,              \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T(S32), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
     OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
     OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T(F16), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(F32), 0,    \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(S32), 0,    \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
     FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
     FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
     OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T(F32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T(F64), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)                        \
     OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
     OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                         \
+        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)              \
     OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
     OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
         PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
     OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
     OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
     OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)                         \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                        \
+        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)             \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75)                                                             \
+        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75, PTX__WMMA)                                                  \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75, PTX__WMMA)                                                 \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80, PTX__WMMA)
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A)              \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0, 0,  \
-        80, PTX__ON_90A)                                                                                     \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0, 0,  \
-        0, 80, PTX__ON_90A)                                                                                  \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A, PTX__BY_GROUP           \
+        | PTX__DOES_MMA_FENCE)                                                                               \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A,           \
+        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                                \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A,              \
+        PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0,     \
+        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0,     \
+        0, 0, 80, PTX__ON_90A)                                                                               \
     FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__FP8, PTX__FP8,    \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0, 0,  \
-        0, 80, PTX__ON_90A)                                                                                  \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0,     \
+        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
     FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__FP8, PTX__FP8,    \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8), PTX__T(S8),  \
-        PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                                \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8),              \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(U8),            \
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__I8, PTX__I8,      \
         PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                                \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0, 0,  \
-        80, PTX__ON_90A)                                                                                     \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0,     \
+        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
     OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__H16, 0, 0,    \
-        0, 0, 80, PTX__ON_90A)                                                                               \
+        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T(TF32), 0,   \
         0, 0, 0, 80, PTX__ON_90A)                                                                            \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__FP8,         \
         PTX__FP8, 0, 0, 0, 80, PTX__ON_90A)                                                                  \
     OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T(F16), 0,    \
-        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+        0, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                \
     OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(S8),         \
-        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(U8),       \
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__I8,          \
         PTX__I8, PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                       \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", PTX__H16, 0,   \
-        0, 0, 0, 82, PTX__ON_90A)                                                                            \
+        0, 0, 0, 82, PTX__ON_90A, PTX__WGMMA)                                                                \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
     OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 0, 0, PTX__CTA_GROUP,           \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
     OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                                  \
     OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 0, 0, PTX__CTA_GROUP,      \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
     OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110)                                                                                 \
+        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110)                                                                                 \
+        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
     OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
     OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 0, 0, PTX_PACK_16B,    \
-        0, 0, 86, PTX__ON_100_110)                                                                           \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
-        PTX__ON_103_110)                                                                                     \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
-        PTX__ON_103_110)                                                                                     \
+        0, 0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                           \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
+        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
+        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
     OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
+        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
     OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B, 0,  \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B, 0,  \
-        0, 86, PTX__ON_100_110)                                                                              \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
+        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B,     \
+        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B,     \
+        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP)                                                                                        \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
+        PTX__BY_WARP)                                                                                        \
     OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
         PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
     OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,                \
@@ -1758,12 +1844,12 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
     OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 0, 0, PTX__CTA_GROUP,   \
         PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                                \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0, 0,  \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0,     \
+        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                      \
     OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 0, 0,          \
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0, 0,  \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0,     \
+        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                      \
     OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 0, 0,        \
         PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                \
     OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,    \
@@ -1773,158 +1859,179 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)   \
     OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
     OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 0, 0,             \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)              \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
-        31, 20)                                                                                              \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
-        31, 20)                                                                                              \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
         0, 0, 71, 60)                                                                                        \
     FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T(F16X2), PTX__T(S32) | PTX__T(F32), 0, 0, 0, 42, 53) \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
-        31, 20)                                                                                              \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,   \
-        0, 31, 20)                                                                                           \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
-        0, 0, 31, 20)                                                                                        \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)            \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
+        0, 0, 31, 20, PTX__TEXTURE)                                                                          \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,            \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,        \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
+        PTX__TEXTURE)                                                                                        \
     OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
-        20)                                                                                                  \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)    \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,    \
+        PTX__TEXTURE)                                                                                        \
     OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
-        20)                                                                                                  \
+        20, PTX__TEXTURE)                                                                                    \
     OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
-        20)                                                                                                  \
+        20, PTX__TEXTURE)                                                                                    \
     OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,   \
-        31, 20)                                                                                              \
+        31, 20, PTX__TEXTURE)                                                                                \
     OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
-        20)                                                                                                  \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
-        20)                                                                                                  \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
-        31, 20)                                                                                              \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,  \
-        43, 20)                                                                                              \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
+        0, 31, 20, PTX__TEXTURE)                                                                             \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
+        0, 43, 20, PTX__TEXTURE)                                                                             \
     OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0,    \
-        0, 0, 43, 20)                                                                                        \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)      \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20)  \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
-    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                   \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+        0, 0, 43, 20, PTX__TEXTURE)                                                                          \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)  \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
     FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
         PTX_SURFACE_TRAP, 31, 20)                                                                            \
     OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,     \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
     OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20)                                                                                              \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
     OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20)                                                                                              \
+        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
     OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER, PTX__BORDER,  \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,             \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
     OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
     OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
-    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
-    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20)                                 \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30)                                       \
+        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30, PTX__REGISTER_1)                      \
     /* video */                                                                                              \
     OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
     OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
@@ -1934,24 +2041,26 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
     OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                             \
     OP(VSET, "vset%s%s%m", "u=uu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 20, 20)               \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+        PTX__REGISTERS)                                                                                      \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+        PTX__REGISTERS)                                                                                      \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52)                                              \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52)                                        \
-    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52)                                                   \
+    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                             \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52, PTX__REGISTER_1)                       \
+    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                                  \
     FORM(ALLOCA, "alloca.u64", "d=dX", 0, 0, 0, 0, 0, 73, 52)                                                \
     OP(TRAP, "trap", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
     OP(BRKPT, "brkpt", "=", 0, 0, 0, 0, 0, 10, 0)                                                            \
@@ -1969,77 +2078,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
     PTX__TABLE_TEXTURES(OP, FORM)
 
-/* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
-   the mnemonic begins with. X(text, who, result, effect)
-     who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
-             BLOCK of a block (with a count of threads: of whole warps); CLUSTER of a cluster. What has
-             .aligned is for WARP at least
-     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
-             second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
-     effect  READ of shared memory, where it names that space; and on copies and products under way */
-#define PTX_BEHAVIOURS(X)                                                                                    \
-    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
-    X("bar.sync", BLOCK, SAME, NONE)                                                                         \
-    X("bar.red", BLOCK, UNI_BLOCK, NONE)                                                                     \
-    X("bar.arrive", WARP, SAME, NONE)                                                                        \
-    X("bar.cta.sync", BLOCK, SAME, NONE)                                                                     \
-    X("bar.cta.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
-    X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
-    X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
-    X("barrier.cluster.wait", CLUSTER, SAME, NONE)                                                           \
-    X("barrier.red", BLOCK, UNI_BLOCK, NONE)                                                                 \
-    X("barrier.sync", BLOCK, SAME, NONE)                                                                     \
-    X("barrier.cta.red", BLOCK, UNI_BLOCK, NONE)                                                             \
-    X("barrier.cta.sync", BLOCK, SAME, NONE)                                                                 \
-    X("setmaxnreg", GROUP, SAME, NONE)                                                                       \
-    X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
-    X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
-    X("vote.sync", MEMBERS, UNI_WARP, NONE)                                                                  \
-    X("redux.sync", MEMBERS, UNI_WARP, NONE)                                                                 \
-    X("match.all.sync", MEMBERS, UNI_WARP, NONE)                                                             \
-    X("match.any.sync", MEMBERS, LANE, NONE)                                                                 \
-    X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
-    X("activemask", ANY, UNI_WARP, NONE)                                                                     \
-    X("ldmatrix", WARP, LANE, READ)                                                                          \
-    X("stmatrix", WARP, SAME, NONE)                                                                          \
-    X("movmatrix", WARP, LANE, NONE)                                                                         \
-    X("mma", WARP, LANE, NONE)                                                                               \
-    X("wmma.load", WARP, LANE, READ)                                                                         \
-    X("wmma.store", WARP, SAME, NONE)                                                                        \
-    X("wmma", WARP, LANE, NONE)                                                                              \
-    X("wgmma.fence", GROUP, SAME, MMA_FENCE)                                                                 \
-    X("wgmma.commit_group", GROUP, SAME, MMA_COMMIT)                                                         \
-    X("wgmma.wait_group", GROUP, SAME, MMA_WAIT)                                                             \
-    X("wgmma.mma_async", GROUP, LANE, MMA)                                                                   \
-    X("tcgen05.ld", WARP, LANE, NONE)                                                                        \
-    X("tcgen05.alloc", WARP, SAME, NONE)                                                                     \
-    X("ld.param", ANY, SAME, NONE)                                                                           \
-    X("ld.const", ANY, SAME, NONE)                                                                           \
-    X("ldu", ANY, LANE, NONE)                                                                                \
-    X("ld", ANY, LANE, READ)                                                                                 \
-    X("atom", ANY, LANE, NONE)                                                                               \
-    X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
-    X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
-    X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.bulk.wait_group", ANY, SAME, NONE)                                                           \
-    X("cp.async.bulk.commit_group", ANY, SAME, NONE)                                                         \
-    X("cp.async.bulk.prefetch", ANY, SAME, NONE)                                                             \
-    X("cp.async.bulk", ANY, SAME, BULK)                                                                      \
-    X("cp.reduce.async.bulk", ANY, SAME, BULK)                                                               \
-    X("cp.async", ANY, SAME, COPY)                                                                           \
-    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK)                                                    \
-    X("mbarrier.pending_count", ANY, SAME, NONE)                                                             \
-    X("mbarrier", ANY, LANE, NONE)                                                                           \
-    X("tex", ANY, LANE, NONE)                                                                                \
-    X("tld4", ANY, LANE, NONE)                                                                               \
-    X("suld", ANY, LANE, NONE)                                                                               \
-    X("multimem", ANY, LANE, NONE)                                                                           \
-    X("alloca", ANY, LANE, NONE)                                                                             \
-    X("stacksave", ANY, LANE, NONE)
-
-#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) PTX_##id,
-#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
+#define PTX__OP(id, ...) PTX_##id,
+#define PTX__FORM(id, ...)
 typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id;
 #undef PTX__OP
 #undef PTX__FORM
@@ -2879,8 +2919,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
    name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
    last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
-   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
-   memory. */
+   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual
+   path, no memory. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -2929,6 +2969,63 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z);
 PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
+
+/* Vectors: arrays of n values, 2 to 4, f32 or f64; matrices: n x n, row after row, n 3 or 4. A result may be
+   the array of an operand. length: sqrt.rn of the dot product, which must neither overflow nor underflow;
+   normalize of f32: by rsqrt.approx, 3 ulp of the largest; reflect: v - 2 (v n) n, of a unit vector n; lerp:
+   ptx_mix. */
+#define ptx_dot(k, n, a, b) ptx_dot_((k), PTX__AT, (n), (a), (b))
+#define ptx_cross(k, a, b, out) ptx_cross_((k), PTX__AT, (a), (b), (out))
+#define ptx_length(k, n, a) ptx_length_((k), PTX__AT, (n), (a))
+#define ptx_normalize(k, n, a, out) ptx_normalize_((k), PTX__AT, (n), (a), (out))
+#define ptx_reflect(k, n, v, normal, out) ptx_reflect_((k), PTX__AT, (n), (v), (normal), (out))
+#define ptx_lerp(k, n, a, b, t, out) ptx_lerp_((k), PTX__AT, (n), (a), (b), (t), (out))
+#define ptx_mat_vec(k, n, m, v, out) ptx_mat_mul_((k), PTX__AT, (n), 1, (m), (v), (out))
+#define ptx_mat_mul(k, n, a, b, out) ptx_mat_mul_((k), PTX__AT, (n), (n), (a), (b), (out))
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b);
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b, ptx_val *out);
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a);
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out);
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out);
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out);
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out);
+
+/* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions); philox: Philox4x32-10
+   (Salmon et al. 2011), four u32 of a counter and a key; unit: 24 bits of a u32 as an f32 in [0, 1). */
+#define ptx_pcg(k, x) ptx_pcg_((k), PTX__AT, (x))
+#define ptx_philox(k, counter, key, out) ptx_philox_((k), PTX__AT, (counter), (key), (out))
+#define ptx_unit(k, x) ptx_unit_((k), PTX__AT, (x))
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x);
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out);
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x);
+
+/* Noise of a point of n coordinates, 2 or 3, f32, |p| below 2^23; seed: a u32. From -1 to 1, 0 on the
+   average, of features of size 1. value: random values at the integers, gradient: random slopes there (Perlin
+   2002), both with a quintic between; simplex: slopes on a grid of triangles or tetrahedra (Perlin 2001,
+   Gustavson 2005). The same bits on every chip. Noise in 3 dimensions is a function of the module. */
+#define ptx_value_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "value_noise", (n), (p), (seed))
+#define ptx_gradient_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "gradient_noise", (n), (p), (seed))
+#define ptx_simplex_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "simplex_noise", (n), (p), (seed))
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed);
+
+/* Colour: one channel, f32, from 0 to 1; as IEC 61966-2-1 has it, relative error 2^-18 (8 bits need 2^-9). */
+#define ptx_srgb_to_linear(k, c) ptx_math1(k, "srgb_to_linear", c)
+#define ptx_linear_to_srgb(k, c) ptx_math1(k, "linear_to_srgb", c)
+/* Four f32 to bytes of a u32, red lowest, clamped to 0 to 1 (NaN: 0) and rounded to nearest; and back. Two
+   f32 to the low and the high half of a b32 as f16, and back. */
+#define ptx_pack_rgba8(k, rgba) ptx_pack_rgba8_((k), PTX__AT, (rgba))
+#define ptx_unpack_rgba8(k, packed, rgba) ptx_unpack_rgba8_((k), PTX__AT, (packed), (rgba))
+#define ptx_pack_half(k, low, high) ptx_pack_half_((k), PTX__AT, (low), (high))
+#define ptx_unpack_half(k, packed, out) ptx_unpack_half_((k), PTX__AT, (packed), (out))
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba);
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
 
 #ifdef __cplusplus
 }
@@ -3041,14 +3138,22 @@ static int ptx__is_type(unsigned type) {
 }
 
 typedef struct ptx__row {
-    uint16_t op, sm;
-    uint8_t version;
+    uint16_t op;
+    uint8_t sm, version; /* sm: or one of PTX__ON_* */
+    uint32_t facts;      /* of an instruction's first row */
     const char *name, *sig;
     uint64_t types, src;
     ptx_mods allow, need, dflt;
 } ptx__row;
-#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, sm)                                      \
-    {PTX_##id, sm, ver, name, sig, types, src, allow, need, dflt},
+#define PTX__FACTS(sm, facts, ...) facts
+#define PTX__FIRST(sm, ...) sm
+#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...)                                     \
+    {PTX_##id, PTX__FIRST(__VA_ARGS__, 0),                                                                   \
+     ver,      PTX__FACTS(__VA_ARGS__, 0, 0),                                                                \
+     name,     sig,                                                                                          \
+     types,    src,                                                                                          \
+     allow,    need,                                                                                         \
+     dflt},
 static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
 #undef PTX__ROW
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
@@ -3223,13 +3328,14 @@ typedef struct ptx__form {
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
-    uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
+    uint32_t facts;              /* of its instruction */
+    uint8_t who, result, effect; /* of them; see ptx__behave */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect and reach */
     uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
-/* CALL: what the function called wants */
+/* Facts, apart: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: what the function called wants. */
 enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
        PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
@@ -3253,14 +3359,35 @@ enum {
     PTX__EFFECT_BULK,
     PTX__EFFECT_CALL
 };
-typedef struct ptx__behaviour {
+/* What raw text is searched for: the first of these that an instruction of it begins with. */
+typedef struct ptx__raw_fact {
     const char *text;
-    uint8_t who, result, effect;
-} ptx__behaviour;
-#define PTX__ROW(text, who, result, effect)                                                                  \
-    {text, PTX__WHO_##who, PTX__RESULT_##result, PTX__EFFECT_##effect},
-static const ptx__behaviour ptx__behaviours[] = {PTX_BEHAVIOURS(PTX__ROW)};
-#undef PTX__ROW
+    uint32_t facts;
+} ptx__raw_fact;
+static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
+                                               {"bar.arrive", PTX__BY_WARP},
+                                               {"bar.cta.arrive", PTX__BY_WARP},
+                                               {"bar.", PTX__BY_BLOCK},
+                                               {"barrier.cluster", PTX__BY_CLUSTER},
+                                               {"barrier.arrive", 0},
+                                               {"barrier.cta.arrive", 0},
+                                               {"barrier.", PTX__BY_BLOCK},
+                                               {"setmaxnreg", PTX__BY_GROUP},
+                                               {"wgmma", PTX__BY_GROUP},
+                                               {"shfl.sync", PTX__BY_MEMBERS},
+                                               {"vote.sync", PTX__BY_MEMBERS},
+                                               {"redux.sync", PTX__BY_MEMBERS},
+                                               {"match.", PTX__BY_MEMBERS},
+                                               {"elect.sync", PTX__BY_MEMBERS},
+                                               {"ldmatrix", PTX__BY_WARP},
+                                               {"stmatrix", PTX__BY_WARP},
+                                               {"movmatrix", PTX__BY_WARP},
+                                               {"mma", PTX__BY_WARP},
+                                               {"wmma", PTX__BY_WARP},
+                                               {"tcgen05.ld", PTX__BY_WARP},
+                                               {"tcgen05.alloc", PTX__BY_WARP},
+                                               {"cp.async.wait_all", PTX__DOES_WAIT},
+                                               {"cp.async.mbarrier", PTX__DOES_WAIT}};
 
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -4511,26 +4638,19 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-static const ptx__behaviour *ptx__behaviour_of(const char *text) {
-    size_t i;
-    for (i = 0; i < sizeof ptx__behaviours / sizeof *ptx__behaviours; i++)
-        if (strncmp(text, ptx__behaviours[i].text, strlen(ptx__behaviours[i].text)) == 0)
-            return &ptx__behaviours[i];
-    return NULL;
-}
-
-static void ptx__behave(ptx__form *form, const char *text) {
-    const ptx__behaviour *b = ptx__behaviour_of(text);
-    form->who = PTX__WHO_ANY;
-    form->result = PTX__RESULT_SAME;
-    form->effect = PTX__EFFECT_NONE;
-    if (b) {
-        form->who = b->who;
-        form->result = b->result;
-        form->effect = b->effect;
-    }
-    if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
-    if (form->effect == PTX__EFFECT_READ && !strstr(text, ".shared")) form->effect = PTX__EFFECT_NONE;
+/* What the verifier knows of a form: loads of parameters and constants are the same for all, and only what is
+   in shared memory reads that. */
+static void ptx__behave(ptx__form *form, const ptx__row *first, ptx_mods mods) {
+    const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    form->facts = first->facts;
+    form->who = form->facts & 7u;
+    form->result = form->facts >> 3 & 7u;
+    form->effect = form->facts >> 6 & 15u;
+    if (first->op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
+        form->result = PTX__RESULT_SAME;
+    if (form->effect == PTX__EFFECT_READ && (first->op == PTX_LD || form->facts & PTX__IS_WMMA)
+        && !(mods & shared))
+        form->effect = PTX__EFFECT_NONE;
 }
 
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
@@ -4539,11 +4659,15 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
     *who = PTX__WHO_ANY;
     *effect = PTX__EFFECT_NONE;
     for (; *p; p++) {
-        const ptx__behaviour *b = fresh ? ptx__behaviour_of(p) : NULL;
+        const ptx__raw_fact *f = ptx__raw_facts, *end = f + sizeof ptx__raw_facts / sizeof *f;
+        unsigned wants;
+        while (fresh && f < end && strncmp(p, f->text, strlen(f->text)) != 0) f++;
+        if (fresh && f < end) {
+            wants = f->facts & 7u;
+            if (wants == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : wants > *who) *who = wants;
+            if (f->facts >> 6) *effect = PTX__EFFECT_WAIT;
+        }
         fresh = strchr(" ;{}\n\t", *p) != NULL;
-        if (!b) continue;
-        if (b->who == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : b->who > *who) *who = b->who;
-        if (b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
     if (*who == PTX__WHO_MEMBERS
@@ -4656,7 +4780,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->version = version;
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
-    ptx__behave(form, m->chars.at + form->text);
+    ptx__behave(form, &ptx__rows[m->first[op]], mods);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -4866,9 +4990,28 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
 }
 #define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
+/* The operand that is looked at, and whose it is. */
+typedef struct ptx__use {
+    ptx_kernel *k;
+    const char *site;
+    const ptx__row *row;
+    unsigned index; /* from 1 on */
+} ptx__use;
+static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
+    ptx__use u;
+    u.k = k;
+    u.site = site;
+    u.row = &ptx__rows[k->m->first[op]];
+    u.index = 1;
+    return u;
+}
+static uint32_t ptx__facts(const ptx__use *u) { return ptx__rows[u->k->m->first[u->row->op]].facts; }
+static const char *ptx__use_name(const ptx__use *u) {
+    return *u->row->name ? u->row->name : "a raw instruction";
+}
+
 /* An immediate as an operand of that type. */
-static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                         unsigned type) {
+static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
     char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
     uint32_t tag = PTX__W_UNSIGNED;
@@ -4879,7 +5022,8 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
             int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
             if (!fits) {
-                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
+                ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32", u->index,
+                          ptx__use_name(u), value);
                 return 0;
             }
             bits = word | (fits == 2 ? PTX__LOST : 0);
@@ -4892,14 +5036,14 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
             || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
-            ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %lld does not fit %s", index, name,
-                      (long long)bits, ptx__fact(v.type ? v.type : type)->name);
+            ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
+                      ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
             return 0;
         }
     }
-    ptx__word(k, PTX__WORD(tag, 0));
-    ptx__word(k, (uint32_t)bits);
-    ptx__word(k, (uint32_t)(bits >> 32));
+    ptx__word(u->k, PTX__WORD(tag, 0));
+    ptx__word(u->k, (uint32_t)bits);
+    ptx__word(u->k, (uint32_t)(bits >> 32));
     return 1;
 }
 
@@ -4911,8 +5055,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* An immediate against the limits of its slot, if it has any. */
-static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                       char letter, unsigned type) {
+static int ptx__within(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
     int ok;
@@ -4929,78 +5072,65 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
     if (ok) return 1;
     if (limit->high == high || letter == 'O')
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s, not %lld", index, name, limit->what,
-                  (long long)x);
+        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s, not %lld", u->index,
+                  ptx__use_name(u), limit->what, (long long)x);
     else
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s from 0 to %lld, not %lld", index, name,
-                  limit->what, (long long)high, (long long)x);
+        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s from 0 to %lld, not %lld",
+                  u->index, ptx__use_name(u), limit->what, (long long)high, (long long)x);
     return 0;
 }
 
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
    vadd2 and its like choose, the random bits of cvt.rs, whom tcgen05.commit tells. */
-static int ptx__register_only(const char *name, unsigned index) {
-    size_t n;
-    int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
-    static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
-                                        "tex.", "tld4", "istypep"};
-    size_t i;
-    if (index == 1 && strchr("msti", *name))
-        for (i = 0; i < sizeof first / sizeof *first; i++)
-            if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
-    if (index >= 2
-        && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0
-            || strncmp(name, "tcgen05.commit", 14) == 0))
-        return 1;
-    if (!video) return index >= 3 && strcmp(name, "cvt") == 0;
-    n = strcspn(name, "%");
-    return name[n - 1] == '2' || name[n - 1] == '4';
+static int ptx__register_only(const ptx__use *u) {
+    switch (ptx__facts(u) & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
+    case 0: return 0;
+    case PTX__REGISTER_1: return u->index == 1;
+    case PTX__REGISTERS_2: return u->index >= 2;
+    case PTX__REGISTERS_3: return u->index >= 3;
+    default: return 1;
+    }
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
-static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                           unsigned type, int loose) {
+static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
     int fits =
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
-    if (v.kind == PTX__REG && v.owner == k->owner && fits) {
+    if (v.kind == PTX__REG && v.owner == u->k->owner && fits) {
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
-        if (PTX__INDEX(word) >= k->registers[tag]) return ptx__mine(k, site, v, "a source");
+        if (PTX__INDEX(word) >= u->k->registers[tag]) return ptx__mine(u->k, u->site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
-        ptx__word(k, word);
+        ptx__word(u->k, word);
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
-        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
+        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(u);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b'
-            && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0
-                || strncmp(name, "st.async", 8) == 0))
-            fits = 0;
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts(u) & PTX__NO_FLOATS) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
-            return ptx__push_imm(k, site, name, index, v, type);
-    } else if (v.kind != PTX__REG || v.owner != k->owner) {
+            return ptx__push_imm(u, v, type);
+    } else if (v.kind != PTX__REG || v.owner != u->k->owner) {
         char what[32];
-        snprintf(what, sizeof what, "operand %u", index);
-        ptx__mine(k, site, v, what);
+        snprintf(what, sizeof what, "operand %u", u->index);
+        ptx__mine(u->k, u->site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s%s", index, name, ptx__describe(v),
-              want->name, where, *where ? "" : ptx__cure(v, type).s);
+    ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
+              ptx__use_name(u), ptx__describe(v), want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
 /* The same; most operands are registers of just that type, and need no more than this. */
-static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                            unsigned type, int loose) {
+static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
-    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
-        && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
-        ptx__word(k, (uint32_t)v.bits);
+    if (v.kind == PTX__REG && v.type == type && v.owner == u->k->owner && !(v.flags & PTX__INVERTED)
+        && PTX__INDEX((uint32_t)v.bits) < u->k->registers[tag]) {
+        ptx__word(u->k, (uint32_t)v.bits);
         return 1;
     }
-    return ptx__push_other(k, site, name, index, v, type, loose);
+    return ptx__push_other(u, v, type, loose);
 }
 
 /* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
@@ -5342,8 +5472,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 
 /* -- instructions with groups, memory operands, several results, or limits -- */
 
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
-                            uint32_t bytes);
+static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
 /* The types that an instruction takes from its operands: a register decides before an immediate does, and
@@ -5370,98 +5499,96 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
     }
 }
 
-static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx__operand v,
-                           char letter) {
+static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
     ptx__access mem;
     mem.base = ptx__unplaced(v, &mem.offset);
-    if (!ptx__is_mine(k, &mem.base)) {
+    if (!ptx__is_mine(u->k, &mem.base)) {
         char what[40];
-        snprintf(what, sizeof what, "operand %u of %.20s", index, name);
-        return ptx__mine(k, site, mem.base, what);
+        snprintf(what, sizeof what, "operand %u of %.20s", u->index, ptx__use_name(u));
+        return ptx__mine(u->k, u->site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
     if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
     if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s must be an address in %s space, this is in %s",
-                  index, name, want->what, spaces[v.space]);
+        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
+                  "operand %u of %s must be an address in %s space, this is in %s", u->index,
+                  ptx__use_name(u), want->what, spaces[v.space]);
         return 0;
     }
     if (letter == 'a') {
-        ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
-        ptx__word(k, (uint32_t)mem.base.bits);
-        ptx__word(k, (uint32_t)(int32_t)mem.offset);
+        ptx__word(u->k, PTX__WORD(PTX__W_MEM, 0));
+        ptx__word(u->k, (uint32_t)mem.base.bits);
+        ptx__word(u->k, (uint32_t)(int32_t)mem.offset);
         return 1;
     }
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
-            return ptx__push_source(k, site, name, index, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s is an address in a register, without offset",
-                  index, name);
+            return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
+        ptx__fail(u->k, PTX_E_ADDRESS, u->site,
+                  "operand %u of %s is an address in a register, without offset", u->index, ptx__use_name(u));
         return 0;
     }
-    return ptx__push_memory(k, site, name, &mem, want->bytes);
+    return ptx__push_memory(u, &mem, want->bytes);
 }
 
 /* An integer with limits. */
-static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index,
-                             ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
+static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
-        if (!ptx__within(k, site, name, index, v, limit->letter, type)) return 0;
+        if (!ptx__within(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
-        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s must be %s, not a value in a register (%s)", index,
-                  name, limit->what, ptx__describe(v));
+        ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s must be %s, not a value in a register (%s)",
+                  u->index, ptx__use_name(u), limit->what, ptx__describe(v));
         return 0;
     }
-    return ptx__push_source(k, site, name, index, v,
-                            v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
+    return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
 
 /* What a fragment of a matrix must not be, though it has the bits: NULL, or what it is called. */
-static const char *ptx__no_fragment(const ptx__row *row, unsigned type, unsigned given) {
-    if (strncmp(row->name + (*row->name == 'w'), "mma", 3) != 0) return NULL;
+static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
+    if (!(ptx__facts(u) & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
     return (type == PTX_F16 && given == PTX_BF16X2) || (type == PTX_BF16 && given == PTX_F16X2) ? "pairs"
                                                                                                 : NULL;
 }
 
-/* Which bytes of which threads have the scales of a product: operands of 16 bits, of A and then of B. */
-static int ptx__scale_ok(const ptx__row *row, unsigned index, uint64_t number) {
-    const char *vector = strstr(row->name, "scale_vec::");
-    unsigned which = index - (strncmp(row->name, "mma.sp", 6) == 0 ? 16 : 12);
-    if (!vector || *row->name != 'm') return 1;
-    if (which % 3 == 0) return number < 4 && number % (uint64_t)(vector[11] - '0') == 0;
-    return number < (which == 1 ? 2u : 4u);
-}
-
 /* What a number must be in a slot that takes any of its type: NULL where it is. */
-static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned index, uint64_t number,
-                                     unsigned type) {
-    const char *name = row->name;
-    if (letter == 'd' && row->op == PTX_ST_BULK && (number > 16777216 || number % 8))
+static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
+    const uint32_t facts = ptx__facts(u), scales = facts / PTX__SCALES_1 & 7u;
+    const unsigned op = u->row->op;
+    if (letter == 'd' && op == PTX_ST_BULK && (number > 16777216 || number % 8))
         return "a multiple of 8, to 16777216";
-    if (letter == 'h' && *name == 'c' && !number && !strstr(name, "im2col")) return "a mask that is not 0";
-    if (letter == 'h' && !ptx__scale_ok(row, index, number))
-        return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    if (letter == 'h' && (op == PTX_BULK_G2S || op == PTX_BULK_S2G_MASKED || op == PTX_TENSOR_G2S) && !number)
+        return "a mask that is not 0";
+    if (letter == 'h'
+        && scales) { /* three operands for A, then for B: the scales, their byte, their thread */
+        const unsigned which = u->index - (op >= PTX_MMA_SP_M16N8K16_F32 ? 16u : 12u);
+        if (which % 3 == 0 ? number >= 4 || number % scales : number >= (which == 1 ? 2u : 4u))
+            return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    }
     if (letter != 'u') return NULL;
-    if (strncmp(name, "wmma.", 5) == 0) {
+    if (facts & PTX__IS_WMMA) {
         unsigned bits = ptx__fact(type)->bits; /* a row of bytes begins where a thread's part may, at least */
         if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
             return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
     }
-    if (index != 2) return NULL;
-    if (row->op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
-    if (number > 1 && strstr(name, ".parity")) return "a parity, 0 or 1";
+    if (u->index != 2) return NULL;
+    if (op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
+    if (number > 1 && facts & PTX__PARITY) return "a parity, 0 or 1";
     return NULL;
 }
 
-static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index,
-                          ptx__operand v, char letter, unsigned type, unsigned src_type) {
+static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsigned type, unsigned src_type) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site;
+    const ptx__row *row = u->row;
+    const unsigned index = u->index;
+    const uint32_t facts = ptx__facts(u);
     const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
@@ -5473,14 +5600,15 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'c': want = ptx__in_register(src_type); break;
     case 'p': want = PTX_PRED; break;
     case 'x':
-        parts = ptx__no_fragment(row, type, v.type);
+        parts = ptx__no_fragment(u, type, v.type);
         if (parts) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index, row->name,
                       ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
-        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")
-            && (*row->name == 'w' || v.kind != PTX__IMM)) {
+        if (v.kind != PTX__REG
+            && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
+                || (facts & PTX__IS_MMA && v.kind != PTX__IMM))) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
                       index, row->name, ptx__describe(v));
             return 0;
@@ -5511,16 +5639,15 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                 return 0;
         }
         limit = ptx__limit_of(letter);
-        return limit ? ptx__push_limited(k, site, row->name, index, v, limit, type)
-                     : ptx__push_place(k, site, row->name, index, v, letter);
+        return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_place(u, v, letter);
     }
-    says = number ? ptx__number_wrong(row, letter, index, v.bits, type) : NULL;
+    says = number ? ptx__number_wrong(u, letter, v.bits, type) : NULL;
     if (says) {
         ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
                   (long long)v.bits);
         return 0;
     }
-    return ptx__push_source(k, site, row->name, index, v, want, loose);
+    return ptx__push_source(u, v, want, loose);
 }
 
 static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, unsigned actual) {
@@ -5691,6 +5818,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     const ptx__row *row;
     const char *p, *slots;
     uint32_t form = 0;
+    ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
@@ -5698,6 +5826,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
+    u = ptx__use_of(k, site, op);
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
     loose = *row->sig == '*';
@@ -5737,7 +5866,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
     if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
-    row = k->m->forms.at[form - 1].row;
+    row = u.row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
@@ -5780,7 +5909,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (parts && v[i].kind == PTX__REG) parts = 1;
-        if (*p == 'x' && v[i].kind == PTX__IMM && strncmp(row->name, "mma", 3) == 0
+        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__facts(&u) & PTX__IS_MMA
             && (!parts || (parts == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
                       ptx__describe(v[i]),
@@ -5791,7 +5920,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
-        if (!ptx__ready(k) || !ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
+        u.index = i + 1;
+        if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
             return;
@@ -6463,8 +6593,9 @@ static ptx_val ptx__suited(ptx_kernel *k, const char *site, const char *what, pt
 /* -- memory -- */
 
 /* Push [base + offset] for an access of that many bytes. */
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem,
-                            uint32_t bytes) {
+static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site, *name = ptx__use_name(u);
     ptx__operand b = mem->base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
@@ -6523,7 +6654,9 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx__access *mem) {
+static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
+    ptx_kernel *k = u->k;
+    const char *site = u->site, *name = ptx__use_name(u);
     static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
     if (mem->policy - 1 < k->registers[PTX__W_64]) {
@@ -6561,6 +6694,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
                       ptx_mem address, const ptx_val *otherwise, ptx_val *out) {
     uint32_t i, form;
     ptx__access mem;
+    ptx__use u;
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
@@ -6583,11 +6717,12 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (guard) ptx_guard_(k, site, *guard);
     if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_LD);
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].handle);
     results = k->words.count - at;
-    if (!ptx__push_memory(k, site, "ld", &mem, n * ptx_type_bytes(type))) return;
-    if (!ptx__push_policy(k, site, "ld", &mem)) return;
+    if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
@@ -6618,6 +6753,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     unsigned printed;
     size_t at;
     ptx__access mem;
+    ptx__use u;
     ptx__operand v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
     mem = ptx__open_memory(k, address);
@@ -6636,11 +6772,14 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
-    if (!ptx__push_memory(k, site, "st", &mem, n * ptx_type_bytes(type))) return;
+    u = ptx__use_of(k, site, PTX_ST);
+    if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "st", i + 2, v[i], ptx__in_register(type), 0)) return;
-    if (!ptx__push_policy(k, site, "st", &mem)) return;
+    for (i = 0; i < n; i++) {
+        u.index = i + 2;
+        if (!ptx__push_source(&u, v[i], ptx__in_register(type), 0)) return;
+    }
+    if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
@@ -6653,6 +6792,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     ptx_val d = ptx__none();
     ptx__operand v[2];
     ptx__access mem;
+    ptx__use u;
     unsigned i, type;
     uint32_t form;
     size_t at, results = 0;
@@ -6674,20 +6814,22 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, v[i], 't');
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
+    u = ptx__use_of(k, site, op);
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
         ptx__word(k, (uint32_t)d.handle);
         results = 1;
     }
-    if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
+    if (!ptx__push_memory(&u, &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
         if (type == PTX_B128 && v[i].kind == PTX__IMM)
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
                       i + 2);
-        if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
+        u.index = i + 2;
+        if (!ptx__push_source(&u, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
-    if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
+    if (!ptx__push_policy(&u, &mem)) return ptx__none();
     ptx__commit_plain(k, site, form - 1, at, results);
     return d;
 }
@@ -6799,6 +6941,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
                              const ptx_val *parts) {
     ptx_val d = ptx__none();
     ptx__operand p[4];
+    ptx__use u;
     unsigned part;
     uint32_t i, form;
     size_t at;
@@ -6814,11 +6957,14 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
     for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, ptx__open(k, parts[i]), 't');
     if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_MOV);
     d = ptx__new_register(k, site, type);
     ptx__word(k, (uint32_t)d.handle);
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "mov", i + 1, p[i], part, 1)) return ptx__none();
+    for (i = 0; i < n; i++) {
+        u.index = i + 1;
+        if (!ptx__push_source(&u, p[i], part, 1)) return ptx__none();
+    }
     ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
@@ -6960,6 +7106,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     unsigned who, effect;
     size_t at;
     ptx__operand v[64];
+    ptx__use u;
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -7008,6 +7155,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
     at = k->words.count;
+    u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
         if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits) {
             ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
@@ -7020,13 +7168,13 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     for (i = 0; i < n; i++) {
         unsigned type = v[i].type;
         int ok;
+        u.index = i + 1;
         if (v[i].kind == PTX__PLACE || v[i].kind == PTX__PLACE_SYM || v[i].kind == PTX__SYM)
-            ok = ptx__push_place(k, site, "a raw instruction", i + 1, v[i], 'm');
+            ok = ptx__push_place(&u, v[i], 'm');
         else if (v[i].kind == PTX__IMM && type == PTX_NONE)
-            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i],
-                                  (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
+            ok = ptx__push_source(&u, v[i], (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
         else
-            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i], type, 0);
+            ok = ptx__push_source(&u, v[i], type, 0);
         if (!ok) {
             k->words.count = at;
             return 0;
@@ -10802,8 +10950,8 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
      y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
      f,g=name x y       a formula in a formula, here one with two results
    Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
-   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
-   makes no fma of them. */
+   operands are x, y, z, w, v, u, p, its results r, s and q. Sums and products are rounded (.rn),
+   so that the assembler makes no fma of them. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10867,6 +11015,90 @@ typedef struct ptx__formula {
     "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
 
 static const ptx__formula ptx__formulas[] = {
+    {"srgb_to_linear",
+     "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x 0.0773993808;c=gt x 0.04045;"
+     "r=sel a b c;",
+     ""},
+    {"linear_to_srgb",
+     "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x 0.0031308;r=sel a b c;",
+     ""},
+    {"pcg",
+     "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
+     "r=shr t 22;r=xor r t;",
+     ""},
+    {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
+    {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""}, /* a hash, from -1 to 1 */
+    {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
+    /* of hash x, in the square at y, z: the place w, v in it; in 3 dimensions u is the height above */
+    {"values",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;c=even k;"
+     "k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"value_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
+    {"value_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;",
+     ""},
+    /* slope times place: 8 directions of length 1.0824; 12 of length 1.4142, the edges of a cube */
+    {"slope2",
+     "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a 0x80000000;"
+     "v=xor v a;"
+     "r=fma v 0.414213562 u;",
+     ""},
+    {"slope3",
+     "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;"
+     "v=xor v t;r=add u v;",
+     ""},
+    {"slopes2",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;a=slope2 a w v;"
+     "h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2 d m n;"
+     "a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"slopes3",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+     "a=slope3 a w v u;"
+     "h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;d=slope3 d m n u;"
+     "a=between a b w;c=between c d w;r=between a c v;",
+     ""},
+    {"gradient_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r 1.398;", ""},
+    {"gradient_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between a b h;"
+     "r=mul r 0.9649;",
+     ""},
+    /* of hash x: (1/2 - distance^2)^4 slope place */
+    {"blob2",
+     "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x y z;"
+     "r=mul t g;",
+     ""},
+    {"blob3",
+     "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;"
+     "t=neg v;t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;"
+     "g=slope3 x v u p;r=mul t g;",
+     ""},
+    {"simplex_noise2",
+     "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;t=mul t 0.211324865;"
+     "f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg j;k=iadd j 1;k=pcg k;"
+     "m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;a=blob2 h f g;"
+     "u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;b=blob2 m u v;"
+     "u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
+     ""},
+    {"simplex_noise3",
+     "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;k=add z s;k=flr k;"
+     "t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;h=sub k t;h=sub z h;"
+     "r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;"
+     "a=and c e;a=sel 1 0 a;b=sel 0 1 c;b=sel b 0 d;l=sub 1 a;l=sub l b;"
+     "m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;b=add b 0.166666667;l=sub h l;"
+     "l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;"
+     "a=or c e;a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;"
+     "m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;"
+     "l=add l 0.333333333;a=blob3 m n o w a b l;r=add r a;"
+     "m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b l;r=add r a;"
+     "r=mul r 76.88;",
+     ""},
     {"floor", "r=flr x;", NULL},
     {"ceil", "r=cei x;", NULL},
     {"trunc", "r=trc x;", NULL},
@@ -11203,7 +11435,7 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
 static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                           const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
-    static const char letters[] = "xyzw";
+    static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
     ptx_val result[3];
     uint32_t i;
@@ -11281,6 +11513,205 @@ PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val 
     ptx__math_call(k, site, "sincos", 1, &x, out);
     *sine = out[0];
     *cosine = ptx_as(out[1], ptx_type_of(out[0]));
+}
+
+/* -- vectors, random numbers, noise, colour -- */
+
+static ptx_val ptx__times(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
+    return ptx_op2_(k, site, PTX_MUL, PTX_RN, a, b);
+}
+static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_val b, ptx_val c) {
+    return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
+}
+static ptx_val ptx__minus(ptx_kernel *k, const char *site, ptx_val a) {
+    return ptx_op1_(k, site, PTX_NEG, 0, a);
+}
+
+/* n, or 0 and an error. */
+static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
+                                uint32_t most) {
+    if (n >= least && n <= most) return n;
+    ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name,
+             (unsigned)n, (unsigned)least, (unsigned)most);
+    return 0;
+}
+
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
+    ptx_val r;
+    uint32_t i;
+    if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
+    r = ptx__times(k, site, a[0], b[0]);
+    for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
+    return r;
+}
+
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                           ptx_val *out) {
+    ptx_val r[3];
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
+        r[i] = ptx__minus(k, site, ptx__times(k, site, a[l], b[j]));
+        r[i] = ptx__times_plus(k, site, a[j], b[l], r[i]);
+    }
+    memcpy(out, r, sizeof r);
+}
+
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
+}
+
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, a, a);
+    uint32_t i;
+    if (ptx_type_of(d) == PTX_F64)
+        d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
+    else
+        d = ptx_op1_(k, site, PTX_RSQRT, PTX_APPROX | PTX_FTZ, d);
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
+}
+
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, v, normal);
+    uint32_t i;
+    d = ptx__minus(k, site, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
+}
+
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out) {
+    uint32_t i;
+    n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
+    for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
+}
+
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out) {
+    ptx_val r[16];
+    uint32_t i, j, l;
+    n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
+    if (columns > 1) columns = n;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < columns; j++) {
+            ptx_val sum = ptx__times(k, site, a[i * n], b[j]);
+            for (l = 1; l < n; l++) sum = ptx__times_plus(k, site, a[i * n + l], b[l * columns + j], sum);
+            r[i * columns + j] = sum;
+        }
+    if (n) memcpy(out, r, n * columns * sizeof *r);
+}
+
+/* A formula of operands that it has no check of: hashes, noise. */
+static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                               const ptx_val *v) {
+    ptx_val out[3];
+    ptx_module *m = ptx_kernel_module(k);
+    if (!m || ptx_get_error(m)->code) return ptx__none();
+    ptx__evaluate(k, site, ptx__formula_text(name, strlen(name), PTX_F32), PTX_F32, n, v, out);
+    return out[0];
+}
+
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx_as(ptx__formula_of(k, site, "pcg", 1, &x), PTX_U32);
+}
+
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out) {
+    ptx_val c[4], a[2], b[2], keys[2];
+    uint32_t round;
+    memcpy(c, counter, sizeof c);
+    memcpy(keys, key, sizeof keys);
+    for (round = 0; round < 10; round++) {
+        ptx_val wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[0], PTX_U32), ptx_u32(0xd2511f53u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, a);
+        wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[2], PTX_U32), ptx_u32(0xcd9e8d57u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, b);
+        c[0] = ptx_op4_(k, site, PTX_LOP3, 0, b[1], c[1], keys[0], ptx_imm(0x96)); /* exclusive or of three */
+        c[2] = ptx_op4_(k, site, PTX_LOP3, 0, a[1], c[3], keys[1], ptx_imm(0x96));
+        c[1] = b[0];
+        c[3] = a[0];
+        if (round == 9) break;
+        keys[0] = ptx_op2_(k, site, PTX_ADD, 0, keys[0], ptx_u32(0x9e3779b9u));
+        keys[1] = ptx_op2_(k, site, PTX_ADD, 0, keys[1], ptx_u32(0xbb67ae85u));
+    }
+    for (round = 0; round < 4; round++) out[round] = ptx_as(c[round], PTX_U32);
+}
+
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx__formula_of(k, site, "unit", 1, &x);
+}
+
+/* The module's function of that formula, made when it is first called. */
+static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, uint32_t n,
+                                         const ptx_val *v) {
+    static const char letters[] = "xyzw";
+    char full[48], letter[2] = {0, 0};
+    ptx_val operands[4];
+    ptx_kernel *f;
+    uint32_t i;
+    snprintf(full, sizeof full, "ptxgen_%s", name);
+    for (i = 0; i < m->used; i++) {
+        f = m->kernels.at[i];
+        if (f->function && !strcmp(m->names.at + f->name, full)) return f;
+    }
+    f = ptx_func_(m, site, full, PTX_F32);
+    for (i = 0; i < n; i++) {
+        letter[0] = letters[i];
+        operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
+    }
+    ptx_return_(f, site, ptx__formula_of(f, site, name, n, operands));
+    return f;
+}
+
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed) {
+    ptx_val v[4];
+    char full[32];
+    uint32_t i;
+    if (!ptx_kernel_module(k) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    for (i = 0; i < n; i++) v[i] = p[i];
+    v[n] = seed;
+    for (i = 0; i <= n; i++)
+        if (ptx_type_of(v[i]) != (i < n ? PTX_F32 : PTX_U32)) {
+            ptx_fail(k->m, PTX_E_TYPE, site, "ptx_%s: %s is %s, must be %s", name,
+                     i < n ? "a coordinate" : "the seed", ptx_type_name(ptx_type_of(v[i])),
+                     i < n ? "f32" : "u32");
+            return ptx__none();
+        }
+    snprintf(full, sizeof full, "%s%u", name, (unsigned)n);
+    if (n == 2) return ptx__formula_of(k, site, full, 3, v);
+    return ptx_call_(k, site, ptx__formula_function(k->m, site, full, 4, v), 4, v);
+}
+
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+    ptx_val v, packed = ptx__none();
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
+                     ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
+        v = ptx_cvt_(k, site, PTX_RNI, PTX_U32, v);
+        packed = i ? ptx_op4_(k, site, PTX_BFI, 0, v, packed, ptx_imm(8 * i), ptx_imm(8)) : v;
+    }
+    return ptx_as(packed, PTX_U32);
+}
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
+        rgba[i] = ptx__times(k, site, ptx_cvt_(k, site, 0, PTX_F32, v), ptx_f32(1 / 255.0));
+    }
+}
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high) {
+    ptx_val parts[2];
+    parts[0] = ptx_cvt_(k, site, 0, PTX_F16, low);
+    parts[1] = ptx_cvt_(k, site, 0, PTX_F16, high);
+    return ptx_pack_(k, site, PTX_B32, 2, parts);
+}
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
+    ptx_val parts[2];
+    ptx_unpack_(k, site, PTX_F16, 2, packed, parts);
+    out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
+    out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
 
 #ifdef __cplusplus

@@ -100,7 +100,7 @@ enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
 
    The registry. X(name) stands for ptxk_<name>_desc and ptxk_<name>_emit(). */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(matmul)                                         \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv) X(gemm) X(matmul)                                 \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                              \
     X(decoder)
 
@@ -580,6 +580,120 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
                                     ptxk_message *why);
 
+/* ======== gemm ==========================================================================================
+
+   Matrix products with any number of columns, such as those of a batch or of a prompt:
+
+     y[c,r] = rms_c * sum_i x[c,i] (gamma[i]) W[r,i] (+ bias[r]) (+ residual[c,r]),  c < m, r < n, i < k
+     rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
+
+   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Tensor
+   cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
+   launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
+   blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
+   tile to finish adds its slices, in their order: the same bits in every run.
+
+     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
+                         and V. Each has its format, rows, bias and y. A residual needs a single y: one
+                         matrix, or a gated pair.
+     PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
+     PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
+                         activation.
+     columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
+                         any of them: the last tile is padded.
+     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
+                         several matrices, of the largest unit.
+     precision           Quantised weights are multiplied exactly: as integers times the integer scale of
+                         their sub-block (Q4_K, Q5_K, Q6_K) or as integers (Q8_0, Q4_0), in f16; the f16
+                         factor of a block is applied to f32 sums of 256 (32) products. x is scaled by a power
+                         of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
+                         element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
+                         weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
+                         gamma. With bf16 weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32
+                         weights and x become sums of two tf32 numbers, less the product of the smaller ones
+                         (2^-19 of a product), FAST one (2^-10). Sums of a unit of 256 values (f16, bf16 64,
+                         f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
+                         of the unit at most. Of |W| |x|, by the arithmetic of chips, on random data: below
+                         1e-6; FAST below 1e-4 from K = 1024 on.
+     sm_75               bf16 and f32 weights are refused
+     x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
+                         squares, overflows f32
+     factor NaN, inf     NaN or inf in that row of W only
+     all x 0             0 (+ bias, + residual), with eps 0 too
+     alignment           as in gemv
+
+   Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
+   tile of rows of W, from L2. y may be the residual itself. No other memory that is read may overlap what is
+   written. */
+
+/* Precision of x and of f32 weights; flags. */
+enum { PTXK_GEMM_EXACT = 0, PTXK_GEMM_FAST = 1 };
+enum {
+    PTXK_GEMM_NORM = 1,
+    PTXK_GEMM_GAMMA = 2,
+    PTXK_GEMM_RESIDUAL = 4,
+    PTXK_GEMM_BIAS = 8,
+    PTXK_GEMM_SWIGLU = 16,
+    PTXK_GEMM_GEGLU = 32
+};
+
+/* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
+typedef struct ptxk_gemm_desc {
+    uint32_t format;      /* of the weights: PTXK_Q4_K ... */
+    uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t output_type; /* of y and of the residual: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t columns;     /* rows of x in a tile: 8, 16, 32 or 64; see ptxk_gemm_columns */
+    uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
+    uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
+    uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
+    uint32_t third;       /* format of a third matrix; 0: there is none */
+} ptxk_gemm_desc;
+
+typedef struct ptxk_gemm_shape {
+    uint32_t m;         /* rows of x and of y, at most 2^22; 0: no launches */
+    uint32_t n;         /* rows of W, at most 2^26 */
+    uint32_t k;         /* columns of W and of x, whole units, at most 2^20 */
+    uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
+    uint32_t third_n;   /* rows of the third matrix, at least 1 */
+    uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
+    ptx_target target;  /* of the module, such as PTX_SM(80) */
+} ptxk_gemm_shape;
+
+/* One of the matrices. Addresses are 16-byte aligned. */
+typedef struct ptxk_gemm_matrix {
+    uint64_t weights;  /* rows [n] of ptxk_row_bytes(format, k) bytes, one after the other */
+    uint64_t bias;     /* f32 [n]; ignored without PTXK_GEMM_BIAS */
+    uint64_t y;        /* output_type [m, n]; ignored for the second of a gated pair */
+    uint64_t y_stride; /* elements from row to row of y, n to 2^32 - 1; 0: n */
+    uint32_t n;        /* as in the shape */
+    uint32_t reserved; /* 0 */
+} ptxk_gemm_matrix;
+
+typedef struct ptxk_gemm_args {
+    ptxk_gemm_matrix matrix[3];
+    uint64_t x;               /* x_type [m, k], 16-byte aligned */
+    uint64_t x_stride;        /* elements from row to row of x: a multiple of 8, to 2^32 - 8; 0: k */
+    uint64_t gamma;           /* f32 [k], 16-byte aligned; ignored without PTXK_GEMM_GAMMA */
+    uint64_t residual;        /* output_type [m, n], 16-byte aligned; ignored without PTXK_GEMM_RESIDUAL */
+    uint64_t residual_stride; /* elements from row to row, n to 2^32 - 1; 0: n */
+    uint64_t workspace;       /* plan.workspace_bytes, the first plan.zero_bytes 0; 256-byte aligned */
+    uint32_t m, k;            /* as in the shape */
+    float eps;                /* of the norm: 0 or more, finite */
+    uint32_t reserved;        /* 0 */
+} ptxk_gemm_args;
+
+/* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
+PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
+/* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
+#define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launches. min_bytes: weights, x, gamma, biases, residual and y once. */
+PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why);
+/* Tests arguments: see FUNCTIONS. */
+PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
+                                    ptxk_message *why);
+
 /* ======== matmul ========================================================================================
 
    The dense matrix product of row-major matrices with leading dimensions:
@@ -591,9 +705,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
    from 0, read from the arguments. C may be D; with beta 0 it is not read, with alpha 0 A and B are not.
 
    Tiles of 128 x 128 or 64 x 64; k through three or four stages of shared memory by cp.async (before sm_80
-   two, through registers); mma.sync on swizzled tiles; results in whole rows. Where tiles do not fill the
-   device, k is divided into parts, and the last block of a tile adds their sums in order. There is one
-   launch, and the same bits in every run.
+   two, through registers); mma.sync on swizzled tiles; results in whole rows. For the tiles that are left
+   when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
+   tile adds their sums in order. There is one launch, and the same bits in every run.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
@@ -672,9 +786,8 @@ typedef struct ptxk_matmul_args {
     uint64_t a_factors_stride, b_factors_stride;
     uint64_t groups;    /* ptxk_matmul_group [batch], 8-byte aligned; ignored without PTXK_MATMUL_GROUPED */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned; 0 where the plan has none */
-    uint32_t batch;     /* as in the shape */
+    uint32_t batch, sm_count; /* as in the shape */
     float alpha, beta;
-    uint32_t unused; /* 0 */
 } ptxk_matmul_args;
 
 /* Appends two entries, for tiles of 128 x 128 and of 64 x 64. desc: a ptxk_matmul_desc. */
@@ -1822,6 +1935,16 @@ static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
     return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
+}
+
+/* gelu(x) by tanh: x / (1 + e^(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi). */
+static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
+    const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
+    ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
+    t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
+    t = ptx_op2(k, PTX_MUL, PTX_RN, t, x);
+    t = ptxk__logistic(k, t);
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
 /* -- vocabulary: tiles in shared memory -- */
@@ -8005,6 +8128,1930 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     return ptx_get_error(m)->code;
 }
 
+/* ======== gemm ========================================================================================== */
+
+/* -- gemm: limits, plan, arguments -- */
+
+#define PTXK__GEMM_MATRICES 3u
+#define PTXK__GEMM_K_MAX 0x100000u
+#define PTXK__GEMM_M_MAX 0x400000u
+#define PTXK__GEMM_N_MAX 0x4000000u
+#define PTXK__GEMM_X_WARPS 8u
+#define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
+#define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
+#define PTXK__GEMM_SCALES 48u    /* shared bytes of a row's unpacked scales (Q6_K): an odd number of chunks */
+#define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
+#define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
+
+/* How the values of a unit are multiplied by x. */
+enum {
+    PTXK__GEMM_FOLDED,  /* integers times the scale of their sub-block; one factor for the unit */
+    PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 */
+    PTXK__GEMM_NUMBERS, /* f16 or bf16 */
+    PTXK__GEMM_WORDS    /* f32, as tf32 */
+};
+
+/* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
+   quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
+   (NIBBLES), 4 t + 32 w (BLOCKS) or 16 t + 8 w (PLAIN) of the unit, the second `second` values further on.
+   A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
+   of a word are unpacked), or 0 and 1, 2 and 3. */
+enum { PTXK__GEMM_PAIRS, PTXK__GEMM_NIBBLES, PTXK__GEMM_BLOCK, PTXK__GEMM_PLAIN };
+
+/* How a format is read. */
+typedef struct ptxk__gemm_format {
+    uint32_t id, kind, order;
+    uint32_t unit;   /* values */
+    uint32_t second; /* distance of a lane's second quad */
+    uint32_t sums;   /* bytes of sums of x for a unit and 8 columns */
+    float factor;    /* of the sums in f32: they are so much too small */
+} ptxk__gemm_format;
+
+static const ptxk__gemm_format ptxk__gemm_formats[] = {
+    {PTXK_Q4_K, PTXK__GEMM_FOLDED, PTXK__GEMM_PAIRS, 256, 32, 256, 524288.0f},
+    {PTXK_Q5_K, PTXK__GEMM_FOLDED, PTXK__GEMM_PAIRS, 256, 32, 256, 524288.0f},
+    {PTXK_Q6_K, PTXK__GEMM_FOLDED, PTXK__GEMM_NIBBLES, 256, 64, 512, 524288.0f},
+    {PTXK_Q8_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 128, 16, 0, 1.0f},
+    {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
+    {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
+    {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
+
+/* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
+   [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
+   4 g + t has column g. */
+typedef struct ptxk__gemm_x {
+    uint32_t order, unit, second, sums;
+    ptx_type type;   /* of the numbers: f16, bf16; PTX_F32: tf32 */
+    uint32_t planes; /* numbers for an element */
+    uint32_t groups, parts;
+    uint32_t part_bytes; /* without the sums */
+    uint32_t bytes;      /* of a unit of a tile of columns */
+} ptxk__gemm_x;
+
+/* How one format's tiles are computed. */
+typedef struct ptxk__gemm_class {
+    const ptxk__block *block;
+    const ptxk__gemm_format *format;
+    uint32_t x;          /* index of its form of x */
+    uint32_t unit_bytes; /* of a row */
+    uint32_t chunks;     /* 16-byte chunks copied for a row's step */
+    uint32_t pitch;      /* bytes from row to row in shared memory: an odd number of chunks */
+    uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
+    uint32_t parts;
+} ptxk__gemm_class;
+
+/* Everything that a gemm description determines. */
+typedef struct ptxk__gemm {
+    uint32_t matrices, outputs, pair;    /* pair: 2 where two matrices make one output */
+    uint32_t which[PTXK__GEMM_MATRICES]; /* class of each matrix */
+    ptxk__gemm_class kind[PTXK__GEMM_MATRICES];
+    ptxk__gemm_x x[PTXK__GEMM_MATRICES];
+    uint32_t classes, forms;
+    ptx_type x_type, output;
+    uint32_t flags, precision, k_step;
+    uint32_t columns, n, m;  /* columns of a tile; its tiles of 8; tiles of 16 rows in a warp */
+    uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
+    uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
+    uint32_t scales, shared; /* where unpacked scales are; all of it */
+    int async;
+} ptxk__gemm;
+
+/* Shared bytes that a block may have, two of them on the largest multiprocessors. */
+static uint32_t ptxk__gemm_shared_limit(ptx_target target, uint32_t columns) {
+    uint32_t chip = target & 0xfffu;
+    if (chip >= 90 && chip < 120 && columns > 32) return 232448; /* one tall block */
+    return chip < 80 ? 65536 : chip == 86 || chip == 89 || chip >= 120 ? 101376 : 115712;
+}
+
+static uint32_t ptxk__gemm_row_unit(const ptxk__block *b, uint32_t unit) {
+    return unit / b->values * b->bytes;
+}
+
+/* The most columns whose sums fit into the registers of a thread. */
+static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t precision, ptx_target target) {
+    uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64;
+    if (c->block->id == PTXK_Q5_K || c->block->id == PTXK_Q6_K) most = exact ? 32 : 64;
+    if (c->format->kind == PTXK__GEMM_BLOCKS) most = exact && c->block->id == PTXK_Q4_0 ? 16 : 32;
+    return (target & 0xfffu) < 80 ? most / 2 : most;
+}
+
+/* Computes the sizes for a number of warps. */
+static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit) {
+    uint32_t i;
+    f->warps = warps;
+    f->rows = warps * f->m * 16 / f->pair;
+    f->weights = f->stage = 0;
+    for (i = 0; i < f->forms; i++) {
+        ptxk__gemm_x *x = &f->x[i];
+        uint32_t group = f->n * x->planes * (x->type == PTX_F32 ? 1024 : 512);
+        for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
+        x->part_bytes = x->groups / x->parts * group;
+        x->bytes = x->groups * group + f->n * x->sums;
+        if (x->part_bytes + f->n * x->sums > f->stage) f->stage = x->part_bytes + f->n * x->sums;
+    }
+    for (i = 0; i < f->classes; i++) {
+        ptxk__gemm_class *c = &f->kind[i];
+        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_PAIR_UNITS;
+        c->chunks = PTXK__GEMM_PAIR_UNITS * c->unit_bytes / 16;
+        if (units > 1) c->chunks = (PTXK__GEMM_PAIR_UNITS * c->unit_bytes + 30 + 15) / 16;
+        c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
+        c->area = warps * f->m * 16 * c->pitch;
+        c->parts = f->x[c->x].parts;
+        if (PTXK__GEMM_PAIR_UNITS / units * c->area > f->weights)
+            f->weights = PTXK__GEMM_PAIR_UNITS / units * c->area;
+    }
+    f->stage = (f->stage + 127) / 128 * 128;
+    f->weights = (f->weights + 127) / 128 * 128;
+    f->scales = 2 * f->weights + 2 * f->stage;
+    f->shared = f->scales;
+    for (i = 0; i < f->classes; i++)
+        if (f->kind[i].block->id == PTXK_Q6_K) f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+}
+
+static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
+                                ptxk_message *why) {
+    static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
+    static const char *const op = "gemm";
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part;
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
+    memset(f, 0, sizeof *f);
+    if (d->columns != 8 && d->columns != 16 && d->columns != 32 && d->columns != 64)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32 or 64", d->columns);
+    if (d->precision > PTXK_GEMM_FAST)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemm: precision is %u, must be PTXK_GEMM_EXACT or PTXK_GEMM_FAST", d->precision);
+    if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
+        return code;
+    if (d->flags > 63 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS and one of "
+            "_SWIGLU and _GEGLU",
+            d->flags);
+    f->x_type = (ptx_type)d->x_type;
+    f->output = (ptx_type)d->output_type;
+    f->flags = d->flags;
+    f->precision = d->precision;
+    format[0] = d->format;
+    format[1] = d->second;
+    format[2] = d->third;
+    f->pair = d->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU) ? 2 : 1;
+    f->matrices = format[2] ? 3 : format[1] || f->pair > 1 ? 2 : 1;
+    f->outputs = f->pair > 1 ? 1 : f->matrices;
+    if (f->pair > 1 && f->matrices > 2)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemm: a gated pair (PTXK_GEMM_SWIGLU, _GEGLU) is two matrices, third is %s",
+                            ptxk__value_name_of(format[2]).s);
+    if (d->flags & PTXK_GEMM_RESIDUAL && f->outputs > 1)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemm: a residual (PTXK_GEMM_RESIDUAL) goes with one output, there are %u",
+                            f->outputs);
+    for (i = 0; i < f->matrices; i++) {
+        const ptxk__block *b = ptxk__block_of(format[i]);
+        const ptxk__gemm_format *g = ptxk__gemm_formats;
+        ptxk__gemm_class *c = &f->kind[f->classes];
+        ptxk__gemm_x x;
+        if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
+        if (f->pair > 1 && format[i] != format[0])
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "gemm: second is %s and format is %s: a gated pair has one format",
+                                ptxk_format_name(format[i]), ptxk_format_name(format[0]));
+        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
+        for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
+        f->which[i] = j;
+        if (j < f->classes) continue;
+        while (g->id != format[i]) g++;
+        f->classes++;
+        c->block = b;
+        c->format = g;
+        c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
+        memset(&x, 0, sizeof x);
+        x.order = g->order;
+        x.unit = g->unit;
+        x.second = g->second;
+        x.sums = g->sums;
+        x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
+        x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
+        if (x.type == PTX_BF16) x.planes++;
+        if (x.type == f->x_type && x.type != PTX_F32 && !(d->flags & PTXK_GEMM_GAMMA)) x.planes = 1;
+        x.groups = g->unit / 32;
+        for (j = 0; j < f->forms; j++)
+            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit) break;
+        if (x.type != PTX_F16 && (target & 0xfffu) < 80)
+            return ptxk__refuse(why, PTX_E_DESC, "gemm: %s is %s, which needs a target from sm_80 on",
+                                names[i], ptxk_format_name(format[i]));
+        c->x = j;
+        if (j == f->forms) f->x[f->forms++] = x;
+    }
+    f->columns = d->columns;
+    for (i = 0; i < f->classes; i++) {
+        part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
+        if (f->columns > part) f->columns = part;
+    }
+    f->n = f->columns / 8;
+    f->m = 2;
+    f->async = (target & 0xfffu) >= 80;
+    limit = ptxk__gemm_shared_limit(target, f->columns);
+    for (part = 16384; part; part /= 2)
+        for (warps = f->columns > 32 ? 8 : 4; warps; warps--) {
+            ptxk__gemm_sizes(f, warps, part);
+            if (f->shared <= limit && (warps > 2 || part <= 8192)) return PTX_E_NONE;
+        }
+    return PTX_E_NONE;
+}
+
+PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
+
+/* Rows of W in a tile of one matrix; tiles of all outputs. */
+static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK__GEMM_MATRICES]) {
+    uint64_t tiles = 0;
+    uint32_t i;
+    for (i = 0; i < f->outputs; i++) tiles += ptxk__ceil_div(n[i], f->rows);
+    return tiles;
+}
+
+/* The workspace: a counter for each tile, a factor for each row of x, the forms of x, and the slices' sums,
+   whose offset this returns. ptxk__gemm_layout computes the same in the kernels. */
+static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_t column_tiles, uint32_t k) {
+    uint64_t at = ptxk__up_256(tiles * column_tiles * 4) + ptxk__up_256(column_tiles * f->columns * 4);
+    uint32_t i;
+    for (i = 0; i < f->forms; i++)
+        at += ptxk__up_256(column_tiles * ptxk__ceil_div(k, f->x[i].unit) * f->x[i].bytes);
+    return at;
+}
+
+#define PTXK__GEMM_GRANULE 512u /* values; slices of K are whole granules */
+
+/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in granules of a tile: a block
+   costs one more for its start, and where there are slices, the sum of its tile. */
+static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
+    uint32_t units = ptxk__ceil_div(shape->k, PTXK__GEMM_GRANULE), s, best_s = 1;
+    uint32_t chip = shape->target & 0xfffu;
+    uint32_t total = chip < 80                                 ? 65536
+                     : chip == 86 || chip == 89 || chip >= 120 ? 102400
+                     : chip < 90                               ? 167936
+                                                               : 233472;
+    uint64_t slots =
+        (uint64_t)shape->sm_count * (total / (f->shared + 1024) ? total / (f->shared + 1024) : 1);
+    uint64_t best = UINT64_MAX;
+    for (s = 1; s <= units && s <= 512; s++) {
+        uint32_t per = ptxk__ceil_div(units, s);
+        uint64_t waves, cost;
+        if (ptxk__ceil_div(units, per) != s) continue;
+        waves = (tiles * s + slots - 1) / slots;
+        cost = waves * (8 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
+        if (cost < best) best = cost, best_s = s;
+    }
+    return best_s;
+}
+
+static ptx_code ptxk__gemm_check_k(const ptxk__gemm *f, uint32_t k, ptx_code code, ptxk_message *why) {
+    if (k && k % f->k_step == 0 && k <= PTXK__GEMM_K_MAX) return PTX_E_NONE;
+    return ptxk__refuse(why, code, "gemm: k is %u, must be a multiple of %u from %u to %u", k, f->k_step,
+                        f->k_step, PTXK__GEMM_K_MAX);
+}
+
+PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why) {
+    static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
+    ptxk__gemm f;
+    ptx_launch *l;
+    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters;
+    uint64_t tiles, column_tiles, results = 0, rows = 0;
+    ptx_code code;
+    if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
+        code = ptxk__refuse(why, PTX_E_DESC, "gemm: target is %u, must be the module's, such as PTX_SM(80)",
+                            (unsigned)shape->target);
+    else
+        code = ptxk__gemm_form(desc, shape ? shape->target : PTX_SM(80), &f, why);
+    if ((code = ptxk__plan_start("gemm", code, shape, plan, sizeof(ptxk_gemm_args), why)) != PTX_E_NONE)
+        return code;
+    if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
+        || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
+        return code;
+    for (i = 0; i < f.matrices; i++) {
+        n[i] = !i || f.pair > 1 ? shape->n : i == 1 ? shape->second_n : shape->third_n;
+        if (!(i == 0 && f.matrices == 1 && !n[i])
+            && (code = ptxk__check_n("gemm", names[i], n[i], PTXK__GEMM_N_MAX, why)) != PTX_E_NONE)
+            return code;
+        rows += n[i];
+        if (i < f.outputs) results += (uint64_t)n[i] * shape->m;
+    }
+    if (!shape->m || !shape->n) return PTX_E_NONE;
+    tiles = ptxk__gemm_row_tiles(&f, n);
+    column_tiles = ptxk__ceil_div(shape->m, f.columns);
+    rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
+    if (rasters ? (tiles + rasters - 1) / rasters > 65535 : column_tiles > 65535)
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: m %u and n %u have too many tiles of %u columns",
+                            shape->m, shape->n, f.columns);
+    slices = ptxk__gemm_slices(&f, shape, tiles * column_tiles);
+    plan->launches = 2;
+    l = &plan->launch[0];
+    l->entry = 0;
+    l->grid[0] = f.columns == 8 ? shape->m : (uint32_t)column_tiles * f.columns;
+    l->block[0] = 32 * PTXK__GEMM_X_WARPS;
+    l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
+    l = &plan->launch[1];
+    l->entry = 1;
+    l->grid[0] = rasters ? rasters * (uint32_t)column_tiles : (uint32_t)tiles;
+    l->grid[1] = slices;
+    l->grid[2] = rasters ? (uint32_t)((tiles + rasters - 1) / rasters) : (uint32_t)column_tiles;
+    l->block[0] = 32 * f.warps;
+    l->block[1] = l->block[2] = 1;
+    l->shared_bytes = f.shared;
+    plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
+    if (slices > 1) {
+        plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
+        plan->workspace_bytes += tiles * column_tiles * slices * f.rows * f.pair * f.columns * 4;
+    }
+    plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
+                      + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
+    for (i = 0; i < f.matrices; i++)
+        plan->min_bytes += ptxk_row_bytes(f.kind[f.which[i]].block->id, shape->k) * n[i];
+    if (f.flags & PTXK_GEMM_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
+    if (f.flags & PTXK_GEMM_BIAS) plan->min_bytes += rows * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
+                                    ptxk_message *why) {
+    static const char *const names[PTXK__GEMM_MATRICES][3] = {
+        {"matrix[0].weights", "matrix[0].bias", "matrix[0].y"},
+        {"matrix[1].weights", "matrix[1].bias", "matrix[1].y"},
+        {"matrix[2].weights", "matrix[2].bias", "matrix[2].y"}};
+    static const char *const op = "gemm";
+    ptxk__gemm f;
+    ptxk__span s[4 + 3 * PTXK__GEMM_MATRICES];
+    uint64_t tiles, stride;
+    uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES];
+    ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
+    if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
+        || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    bytes = ptxk__kv_bytes(f.output);
+    stride = args->x_stride ? args->x_stride : args->k;
+    if (stride < args->k || stride % 8 || stride > 0xffffffffu)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "gemm: x_stride is %llu, must be a multiple of 8 from k, %u, to "
+                            "2^32 - 8 (0: k)",
+                            (unsigned long long)stride, args->k);
+    for (i = 0; i < f.matrices; i++) {
+        const ptxk_gemm_matrix *m = &args->matrix[i];
+        if ((code = ptxk__check_count(op, "matrix[].n", m->n, 0, PTXK__GEMM_N_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_zero(op, "matrix[].reserved", m->reserved, why)) != PTX_E_NONE)
+            return code;
+        n[i] = m->n;
+        if (i && f.pair > 1 && m->n != args->matrix[0].n)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: matrix[1].n is %u, must be matrix[0].n, %u", m->n,
+                                args->matrix[0].n);
+        stride = m->y_stride ? m->y_stride : m->n;
+        if (stride < m->n || stride > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
+                                (unsigned long long)stride, m->n);
+        s[count++] = ptxk__span_of(names[i][0], m->weights,
+                                   ptxk_row_bytes(f.kind[f.which[i]].block->id, args->k) * m->n, 16, 1);
+        s[count++] =
+            ptxk__span_of(names[i][1], m->bias, (uint64_t)m->n * 4, 16, (f.flags & PTXK_GEMM_BIAS) != 0);
+        s[count] = ptxk__span_of(names[i][2], m->y, (uint64_t)m->n * bytes, 16, i < f.outputs);
+        ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
+        s[count] = ptxk__span_written(s[count], i == 0);
+        count++;
+    }
+    s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__kv_bytes(f.x_type), 16, 1);
+    ptxk__span_repeat(&s[count++], 0, args->m,
+                      (args->x_stride ? args->x_stride : args->k) * ptxk__kv_bytes(f.x_type));
+    s[count++] =
+        ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMM_GAMMA) != 0);
+    stride = args->residual_stride ? args->residual_stride : args->matrix[0].n;
+    if (stride < args->matrix[0].n || stride > 0xffffffffu)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "gemm: residual_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)",
+                            (unsigned long long)stride, args->matrix[0].n);
+    s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->matrix[0].n * bytes, 16,
+                             (f.flags & PTXK_GEMM_RESIDUAL) != 0);
+    ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
+    s[count++].same = 1;
+    tiles = ptxk__gemm_row_tiles(&f, n);
+    s[count] =
+        ptxk__span_of("workspace", args->workspace,
+                      ptxk__gemm_parts_at(&f, tiles, ptxk__ceil_div(args->m, f.columns), args->k), 256, 1);
+    s[count] = ptxk__span_written(s[count], 0);
+    return ptxk__check_spans(op, s, count + 1, why);
+}
+
+/* -- gemm: the workspace, arguments -- */
+
+/* The offset in the arguments of a field of matrix i. */
+#define PTXK__GEMM_FIELD(i, field)                                                                           \
+    (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
+
+static ptx_val ptxk__gemm_up_256(ptx_kernel *k, ptx_val bytes) {
+    bytes = ptx_add(k, bytes, ptx_u64(255));
+    return ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
+}
+
+static ptx_val ptxk__gemm_div_up(ptx_kernel *k, ptx_val x, uint32_t by) {
+    x = ptx_add(k, x, ptx_u32(by - 1));
+    return ptx_div(k, x, ptx_u32(by));
+}
+
+typedef struct ptxk__gemm_layout {
+    ptx_val counters, factors, x[PTXK__GEMM_MATRICES], parts;
+    ptx_val column_tiles;
+    ptx_val tiles[PTXK__GEMM_MATRICES]; /* of rows, of outputs 0 ... i */
+} ptxk__gemm_layout;
+
+static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptxk__gemm_layout *l) {
+    ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, workspace)), x, m, units;
+    uint32_t i;
+    m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+    l->column_tiles = ptxk__gemm_div_up(k, m, f->columns);
+    for (i = 0; i < f->outputs; i++) {
+        x = ptxk__arg_u32(k, args, PTXK__GEMM_FIELD(i, n));
+        x = ptxk__gemm_div_up(k, x, f->rows);
+        l->tiles[i] = i ? ptx_add(k, l->tiles[i - 1], x) : x;
+    }
+    l->counters = at;
+    x = ptx_mul_wide(k, l->tiles[f->outputs - 1], l->column_tiles);
+    x = ptx_mul(k, x, ptx_u64(4));
+    x = ptxk__gemm_up_256(k, x);
+    l->factors = ptx_ptr_add(k, at, x, 1);
+    x = ptx_mul_wide(k, l->column_tiles, ptx_u32(f->columns * 4));
+    x = ptxk__gemm_up_256(k, x);
+    at = ptx_ptr_add(k, l->factors, x, 1);
+    for (i = 0; i < f->forms; i++) {
+        l->x[i] = at;
+        units = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
+        units = ptxk__gemm_div_up(k, units, f->x[i].unit);
+        x = ptx_mul_wide(k, units, l->column_tiles);
+        x = ptx_mul(k, x, ptx_u64(f->x[i].bytes));
+        x = ptxk__gemm_up_256(k, x);
+        at = ptx_ptr_add(k, at, x, 1);
+    }
+    l->parts = at;
+}
+
+/* A stride from the arguments, or n where it is 0. */
+static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx_val n) {
+    ptx_val stride = ptxk__arg_u32(k, args, offset), p; /* below 2^32 */
+    p = ptx_setp(k, PTX_EQ, stride, ptx_u32(0));
+    return ptx_selp(k, n, stride, p);
+}
+
+/* -- gemm: x -- */
+
+/* Loads a quad of row elements i ... i + 3 as f32, zeros past k, times gamma. */
+static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val row, ptx_val i,
+                                 ptx_val n, ptx_val plain[4], ptx_val x[4]) {
+    ptx_val inside = ptx_setp(k, PTX_LT, i, n), at, gamma[4];
+    uint32_t e;
+    at = ptx_ptr_add(k, row, i, ptxk__kv_bytes(f->x_type));
+    ptxk__load_f32_if(k, &inside, f->x_type, 4, ptx_with(ptx_at(at, 0), PTX_NC), plain);
+    for (e = 0; e < 4; e++) x[e] = plain[e];
+    if (!(f->flags & PTXK_GEMM_GAMMA)) return;
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, gamma));
+    at = ptx_ptr_add(k, at, i, 4);
+    ptxk__load_f32_if(k, &inside, PTX_F32, 4, ptx_with(ptx_at(at, 0), PTX_NC), gamma);
+    for (e = 0; e < 4; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
+}
+
+/* Splits eight numbers into `planes` numbers of the form's type: words[p] of plane p, and the rounded values.
+   The order of the words is that of the products' registers. */
+static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val in[8], ptx_val words[3][8],
+                             ptx_val rounded[8]) {
+    ptx_val rest[8], whole[8], pair;
+    uint32_t p, e, i;
+    int natural = x->order == PTXK__GEMM_PLAIN;
+    for (e = 0; e < 8; e++) rest[e] = in[e];
+    for (p = 0; p < x->planes; p++) {
+        if (x->type == PTX_F32) {
+            for (e = 0; e < 8; e++) {
+                words[p][e] = ptx_cvt_with(k, PTX_RNA, PTX_TF32, rest[e]);
+                whole[e] = ptx_as(words[p][e], PTX_F32);
+            }
+        } else {
+            for (i = 0; i < 4;
+                 i++) { /* registers: quad i / 2, its values 0 and 2, 1 and 3, or 0 and 1, ... */
+                uint32_t a = 4 * (i / 2) + (i & 1) * (natural ? 2 : 1), b = a + (natural ? 1 : 2);
+                pair = ptxk__pack_f32(k, x->type, rest[a], rest[b]);
+                words[p][i] = pair;
+                ptxk__widen_word(k, x->type, pair, &whole[2 * i]);
+            }
+            for (i = 0; i < 4; i++) { /* back to the order of the values */
+                uint32_t a = 4 * (i / 2) + (i & 1) * (natural ? 2 : 1), b = a + (natural ? 1 : 2);
+                rounded[a] = p ? ptx_op2(k, PTX_ADD, PTX_RN, rounded[a], whole[2 * i]) : whole[2 * i];
+                rounded[b] = p ? ptx_op2(k, PTX_ADD, PTX_RN, rounded[b], whole[2 * i + 1]) : whole[2 * i + 1];
+                rest[a] = ptx_op2(k, PTX_SUB, PTX_RN, rest[a], whole[2 * i]);
+                rest[b] = ptx_op2(k, PTX_SUB, PTX_RN, rest[b], whole[2 * i + 1]);
+            }
+            continue;
+        }
+        for (e = 0; e < 8; e++) rest[e] = ptx_op2(k, PTX_SUB, PTX_RN, rest[e], whole[e]);
+    }
+}
+
+/* Splits two numbers into f16 pairs: high[0] and what is left, low. */
+static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *high, ptx_val *low) {
+    ptx_val whole[2];
+    *high = ptxk__pack_f32(k, PTX_F16, a, b);
+    ptxk__widen_word(k, PTX_F16, *high, whole);
+    a = ptx_op2(k, PTX_SUB, PTX_RN, a, whole[0]);
+    b = ptx_op2(k, PTX_SUB, PTX_RN, b, whole[1]);
+    *low = ptxk__pack_f32(k, PTX_F16, a, b);
+}
+
+/* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
+   lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
+   sub-blocks 2 t and 2 t + 1; NIBBLES: times 2^-4, of 16 values. */
+static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
+                                  ptx_val column, ptx_val at, const ptx_val sum[2]) {
+    ptx_val a[2], high[2], low[2], here, p, half, other[2];
+    uint32_t i, pairs = x->order == PTXK__GEMM_PAIRS;
+    for (i = 0; i < 2; i++) {
+        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs ? 4 : 1, pairs ? 32 : 4);
+        a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
+    }
+    column = ptx_and(k, column, ptx_u32(7));
+    if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
+        ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
+        here = ptx_mad(k, column, ptx_u32(4), lane);
+        here = ptx_ptr_add(k, at, here, 8);
+        p = ptx_setp(k, PTX_LT, lane, ptx_u32(4));
+        p = ptx_and(k, p, inside);
+        ptx_guard(k, p);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
+        return;
+    }
+    /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
+    for (i = 0; i < 2; i++) {
+        other[i] = ptx_shfl_bfly(k, a[i], ptx_u32(4), ptx_u32(31), ptx_u32(0xffffffffu));
+        other[i] = ptx_as(other[i], PTX_F32);
+        ptxk__gemm_split_sums(k, a[i], other[i], &high[i], &low[i]);
+    }
+    half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1)); /* a */
+    here = ptx_mad(k, column, ptx_u32(4), half);
+    here = ptx_mul(k, here, ptx_u32(2)); /* two registers for a lane: n 0 and 1 */
+    half = ptx_shr(k, lane, ptx_u32(4));
+    half = ptx_and(k, half, ptx_u32(1));
+    here = ptx_add(k, here, half);
+    here = ptx_ptr_add(k, at, here, 4);
+    p = ptx_and(k, lane, ptx_u32(7));
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    p = ptx_and(k, p, inside);
+    for (i = 0; i < 2; i++) { /* lane t = a + 2 i */
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * i)), high[i]);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * i + 256)), low[i]);
+    }
+}
+
+/* Writes one form of a row of x. */
+static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val args,
+                                  ptx_val column, ptx_val from, ptx_val n, ptx_val end, ptx_val scale,
+                                  ptx_val to) {
+    ptx_val units, items, i, t, w, unit, at, here, q[2], in[8], plain[4], words[3][8], rounded[8], x4, p,
+        lane;
+    ptx_val sum[2], base, tile, other;
+    uint32_t e, h, per = x->groups / x->parts, planes = x->planes, size = x->type == PTX_F32 ? 2 : 1;
+    units = ptxk__gemm_div_up(k, n, x->unit);
+    items = ptx_mul(k, units, ptx_u32(4 * x->groups));
+    lane = ptx_laneid(k);
+    tile = ptx_div(k, column, ptx_u32(f->columns));
+    base = ptx_mul_wide(k, tile, units);
+    base = ptx_mul(k, base, ptx_u64(x->bytes));
+    base = ptx_ptr_add(k, to, base, 1);
+    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(4));
+    tile = ptx_and(k, tile, ptx_u32(f->n - 1)); /* tile of 8 columns */
+    i = ptx_tid_x(k);
+    i = ptx_sub(k, i, lane);
+    i = ptx_warp_uniform(k, i);
+    i = ptx_for(k, i, items, ptx_u32(32 * PTXK__GEMM_X_WARPS)); /* whole warps take part in the sums */
+    {
+        i = ptx_add(k, i, lane);
+        p = ptx_setp(k, PTX_LT, i, items);
+        t = ptx_and(k, i, ptx_u32(3));
+        w = ptx_shr(k, i, ptx_u32(2));
+        w = ptx_and(k, w, ptx_u32(x->groups - 1));
+        unit = ptx_div(k, i, ptx_u32(4 * x->groups));
+        if (x->order == PTXK__GEMM_PAIRS) {
+            q[0] = ptx_mul(k, t, ptx_u32(64));
+            q[0] = ptx_mad(k, w, ptx_u32(4), q[0]);
+        } else if (x->order == PTXK__GEMM_NIBBLES) {
+            q[0] = ptx_and(k, w, ptx_u32(3));
+            q[0] = ptx_mul(k, q[0], ptx_u32(16));
+            other = ptx_and(k, w, ptx_u32(4));
+            q[0] = ptx_mad(k, other, ptx_u32(32), q[0]);
+            q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
+        } else if (x->order == PTXK__GEMM_BLOCK) {
+            q[0] = ptx_mul(k, w, ptx_u32(32));
+            q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
+        } else {
+            q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
+            q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
+        }
+        q[0] = ptx_mad(k, unit, ptx_u32(x->unit), q[0]);
+        q[1] = ptx_add(k, q[0], ptx_u32(x->second));
+        for (h = 0; h < 2; h++) {
+            ptxk__gemm_load_quad(k, f, args, from, q[h], end, plain, in + 4 * h);
+            for (e = 4 * h; e < 4 * h + 4; e++) in[e] = ptx_op2(k, PTX_MUL, PTX_RN, in[e], scale);
+        }
+        ptxk__gemm_split(k, x, in, words, rounded);
+        here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
+        at = ptx_ptr_add(k, base, here, 1);
+        here = ptx_mul(k, tile, ptx_u32(per));
+        if (x->parts > 1) {
+            other = ptx_div(k, w, ptx_u32(per));
+            other = ptx_mul(k, other, ptx_u32(x->part_bytes / (512 * planes * size)));
+            here = ptx_add(k, here, other);
+            w = ptx_and(k, w, ptx_u32(per - 1));
+        }
+        here = ptx_add(k, here, w);
+        here = ptx_mul(k, here, ptx_u32(planes * size * 512));
+        other = ptx_and(k, column, ptx_u32(7));
+        other = ptx_mad(k, other, ptx_u32(4), t);
+        here = ptx_mad(k, other, ptx_u32(16), here);
+        x4 = ptx_ptr_add(k, at, here, 1);
+        for (e = 0; e < planes * size; e++) {
+            ptx_guard(k, p);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
+                       size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
+        }
+        if (x->sums) {
+            for (h = 0; h < 2; h++) {
+                sum[h] = ptx_add(k, rounded[4 * h], rounded[4 * h + 1]);
+                sum[h] = ptx_add(k, sum[h], rounded[4 * h + 2]);
+                sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
+            }
+            here = ptx_mul(k, tile, ptx_u32(x->sums));
+            at = ptx_ptr_add(k, at, here, 1);
+            at = ptx_ptr_add(k, at, ptx_u32(x->part_bytes * x->parts), 1);
+            ptxk__gemm_store_sums(k, x, lane, p, column, at, sum);
+        }
+    }
+    ptx_end(k);
+}
+
+/* The first launch: a block prepares a row of x. The largest element is scaled to 2^14 ... 2^15, by a power
+   of two, for f16; the row's factor undoes that, contains the norm's, and is NaN where an element is not
+   finite. */
+static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__gemm_layout layout;
+    ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, most, bad, squares, scale, factor, p,
+        at;
+    ptx_var state[3];
+    uint32_t e;
+    ptx_launch_bounds(k, 32 * PTXK__GEMM_X_WARPS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
+    scratch = ptx_shared(k, "scratch", PTX_F32, 3 * PTXK__GEMM_X_WARPS, 16);
+    tid = ptx_tid_x(k);
+    column = ptx_ctaid_x(k);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
+    from = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, x));
+    i = ptxk__gemm_stride(k, args, offsetof(ptxk_gemm_args, x_stride), n);
+    i = ptx_mul_wide(k, i, column);
+    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(f->x_type));
+    i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+    p = ptx_setp(k, PTX_LT, column, i);
+    end = ptx_selp(k, n, ptx_u32(0), p); /* rows past the last are zeros */
+    for (e = 0; e < 3; e++) state[e] = ptx_var_new(k, ptx_f32(0));
+    i = ptx_mul(k, tid, ptx_u32(4));
+    i = ptx_for(k, i, end, ptx_u32(128 * PTXK__GEMM_X_WARPS));
+    {
+        most = ptx_get(k, state[0]);
+        bad = ptx_get(k, state[1]);
+        squares = ptx_get(k, state[2]);
+        ptxk__gemm_load_quad(k, f, args, from, i, end, plain, x);
+        for (e = 0; e < 4; e++) {
+            factor = ptx_abs(k, x[e]);
+            most = ptx_max(k, most, factor);
+            bad = ptx_fma(k, x[e], ptx_f32(0), bad);
+        }
+        squares = ptxk_dot(k, 4, plain, plain, squares);
+        ptx_set(k, state[0], most);
+        ptx_set(k, state[1], bad);
+        ptx_set(k, state[2], squares);
+    }
+    ptx_end(k);
+    most = ptx_get(k, state[0]);
+    most = ptxk_block_reduce(k, PTX_MAX, most, PTXK__GEMM_X_WARPS, scratch);
+    bad = ptx_get(k, state[1]);
+    bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__GEMM_X_WARPS,
+                            ptx_ptr_add(k, scratch, ptx_u32(4 * PTXK__GEMM_X_WARPS), 1));
+    /* 2^(14 - e) for 2^e <= most < 2^(e + 1), within 2^-112 ... 2^126 */
+    i = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
+    i = ptx_max(k, i, ptx_u32(15));
+    at = ptx_sub(k, i, ptx_u32(14)); /* the exponent of the inverse */
+    i = ptx_sub(k, ptx_u32(268), i);
+    i = ptx_shl(k, i, ptx_u32(23));
+    at = ptx_shl(k, at, ptx_u32(23));
+    scale = ptx_as(i, PTX_F32);
+    factor = ptx_add(k, ptx_as(at, PTX_F32), bad);
+    if (f->flags & PTXK_GEMM_NORM) {
+        squares = ptx_get(k, state[2]);
+        squares = ptxk_block_reduce(k, PTX_ADD, squares, PTXK__GEMM_X_WARPS,
+                                    ptx_ptr_add(k, scratch, ptx_u32(8 * PTXK__GEMM_X_WARPS), 1));
+        i = ptx_cvt(k, PTX_F32, n);
+        i = ptx_op2(k, PTX_DIV, PTX_RN, squares, i);
+        at = ptx_ld(k, PTX_F32, ptx_at(args, (int64_t)offsetof(ptxk_gemm_args, eps)));
+        i = ptx_op2(k, PTX_ADD, PTX_RN, i, at);
+        i = ptx_sqrt(k, i);
+        i = ptxk_rcp_or_zero(k, i);
+        i = ptx_fma(k, squares, ptx_f32(0), i); /* an infinite sum gives NaN instead of 0 */
+        factor = ptx_op2(k, PTX_MUL, PTX_RN, factor, i);
+    }
+    ptxk__gemm_layout_of(k, f, args, &layout);
+    at = ptx_ptr_add(k, layout.factors, column, 4);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), factor);
+    for (e = 0; e < f->forms; e++)
+        ptxk__gemm_write_form(k, f, &f->x[e], args, column, from, n, end, scale, layout.x[e]);
+    ptx_ret(k);
+}
+
+/* -- gemm: a block of the second launch -- */
+
+#define PTXK__GEMM_PENDING 96u /* most chunks on the way to shared memory, before sm_80 */
+
+typedef struct ptxk__gemm_state {
+    ptx_val args, tid, lane, warp, g, t, shared, flag;
+    const ptxk__gemm_class *kind;
+    const ptxk__gemm_x *form;
+    ptxk__gemm_layout layout;
+    ptx_val columns_left; /* rows of x from this tile of columns on */
+    ptx_val column_tile, slice, slices;
+    ptx_val row_tile;   /* of this matrix */
+    ptx_val n;          /* its rows */
+    ptx_val weights[2]; /* gated pair: of both matrices */
+    ptx_val y, bias[2], y_stride;
+    ptx_val row_bytes, end, full; /* units: end of the slice; whole ones in a row */
+    ptx_var unit;                 /* this step's first */
+    ptx_var slot;                 /* shared offset of its weights */
+    ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
+    ptx_val to, cross;            /* where its chunks go in a slot; more where a pair's chunks are apart */
+    ptx_val half;                 /* which chunk of a pair */
+    ptx_var x_from;               /* this thread's part of the next unit's x */
+    ptx_val x_to, x_valid, sums_valid;
+    ptx_val x_at; /* where this lane's fragments are */
+    ptx_val row;  /* offset of row g in a slot */
+    ptx_var sum[PTXK__GEMM_M][PTXK__GEMM_N][4];
+    ptx_val zero;
+    ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
+    ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
+    uint32_t chains;
+    ptx_val constant[12]; /* of the format */
+    ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
+    ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
+    ptx_val low[PTXK__GEMM_M][4]; /* operand A of the product with the sums of x */
+    /* rows that are 2-byte aligned: */
+    ptx_var shift[PTXK__GEMM_M]
+                 [2];              /* the address of row (i, h), whose last 4 bits are its offset in a step */
+    ptx_val byte[PTXK__GEMM_M][2]; /* the step of row (i, h) in shared memory */
+    ptx_val base[PTXK__GEMM_M][2],
+        base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_load_words */
+    ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
+    ptx_var scale_shift;                     /* Q6_K: of the row whose scales this lane unpacks ... */
+    ptx_val scale_row, scale_to, scale_from; /* ... in a slot; where they go; those of row g */
+    ptx_val rest[PTXK__GEMM_M][2][4];
+    struct {
+        ptx_val to, words[4];
+        int64_t offset;
+        ptx_val guard;
+    } pending[PTXK__GEMM_PENDING];
+    uint32_t pendings;
+} ptxk__gemm_state;
+
+static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
+    return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
+}
+
+/* Copies 16 bytes, under a predicate (or NULL); zeros where `valid` (0 or 16; or NULL) is 0. */
+static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset, ptx_val from,
+                            int64_t offset, const ptx_val *p, const ptx_val *valid) {
+    if (ptxk__has_cp_async(k)) {
+        if (p) ptx_guard(k, *p);
+        if (valid)
+            ptx_cp_async_16_zfill(k, ptx_off(to, to_offset), ptx_off(from, offset), *valid);
+        else
+            ptx_cp_async_16(k, ptx_off(to, to_offset), ptx_off(from, offset));
+    } else {
+        ptx_val inside = p ? *p : to;
+        if (valid) {
+            ptx_val there = ptx_setp(k, PTX_NE, *valid, ptx_u32(0));
+            inside = p ? ptx_and(k, *p, there) : there;
+        }
+        ptxk_load16(k, p || valid ? &inside : NULL, ptx_with(ptx_at(from, offset), PTX_NC),
+                    s->pending[s->pendings].words);
+        s->pending[s->pendings].to = to;
+        s->pending[s->pendings].offset = to_offset;
+        s->pending[s->pendings].guard = p ? *p : s->zero;
+        s->pendings++;
+    }
+}
+
+/* Before sm_80: stores what is on its way. */
+static void ptxk__gemm_store_pending(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first) {
+    uint32_t i;
+    for (i = first; i < s->pendings; i++) {
+        if (ptx_type_of(s->pending[i].guard) == PTX_PRED) ptx_guard(k, s->pending[i].guard);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(s->pending[i].to, s->pending[i].offset), s->pending[i].words);
+    }
+    s->pendings = first;
+}
+
+static void ptxk__gemm_commit(ptx_kernel *k) {
+    if (ptxk__has_cp_async(k)) ptx_cp_async_commit(k);
+}
+
+/* The shared offset of chunk c of a row's step. */
+static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_class *c, uint32_t chunk) {
+    uint32_t per = c->unit_bytes / 16;
+    return ptxk__gemm_is_shifted(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
+}
+
+/* The shared address `bytes` (u32) before `at`. */
+static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
+    at = ptx_sub(k, ptx_as(at, PTX_U32), bytes);
+    return ptx_ptr(at, PTX_SHARED);
+}
+
+/* Copies the part of the next step's weights that unit v of it needs first. next: its first unit. slot:
+   shared address. A lane copies one chunk of each pair of chunks: whole sectors. */
+static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next,
+                                    ptx_val slot, uint32_t v) {
+    const ptxk__gemm_class *c = s->kind;
+    uint32_t per = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j, before = s->pendings;
+    int shifted = ptxk__gemm_is_shifted(c), tails = c->block->values < 256 || shifted;
+    ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
+    if (shifted) {
+        first = v ? (c->unit_bytes + 30 + 31) / 32 : 0;
+        last = v ? pairs : (c->unit_bytes + 30 + 31) / 32;
+    } else {
+        first = v ? (per + 1) / 2 : 0;
+        last = v ? pairs : (per + 1) / 2;
+    }
+    have[0] = next;
+    if (v) have[0] = ptx_add(k, next, ptx_u32(1));
+    have[0] = ptx_setp(k, PTX_LT, have[0], s->end);
+    have[1] = have[0];
+    if (!v && !shifted && per % 2) {
+        have[1] = ptx_add(k, next, ptx_u32(1));
+        have[1] = ptx_setp(k, PTX_LT, have[1], s->end);
+    }
+    edge = ptx_setp(k, PTX_EQ, s->half, ptx_u32(0));
+    last_have = edge;
+    if (!v && !shifted && per % 2) { /* the lower chunk of the unit, or the upper and the unit after it */
+        last_have = ptx_or(k, edge, have[1]);
+        last_have = ptx_and(k, last_have, have[0]);
+    }
+    if (tails) {
+        rest = ptx_add(k, next, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        p = ptx_setp(k, c->block->id == PTXK_Q6_K ? PTX_LT : PTX_LE, rest,
+                     s->full); /* Q6_K may end in a chunk */
+        p = ptx_uniform(k, p);
+        ptx_if(k, p);
+    }
+    for (i = 0; i < f->m; i++) {
+        from = ptx_get(k, s->from[i]);
+        to = ptx_ptr_add(k, slot, ptx_u32(i * 16 * c->pitch), 1);
+        if (shifted) {
+            shift = ptx_and(k, from, ptx_u64(31));
+            shift = ptx_cvt(k, PTX_U32, shift);
+            from = ptx_and(k, from, ptx_u64(~(uint64_t)31));
+            other = ptx_cvt(k, PTX_U64, s->half);
+            from = ptx_mad(k, other, ptx_u64(16), from);
+            other = ptx_and(k, shift, ptx_u32(16)); /* the first chunk with bytes of the row comes first */
+            to = ptxk__gemm_back(k, to, other);
+        }
+        from = ptx_ptr(from, PTX_GLOBAL);
+        for (j = first; j < last; j++) {
+            uint32_t a = ptxk__gemm_chunk_offset(c, 2 * j), b = ptxk__gemm_chunk_offset(c, 2 * j + 1);
+            p = have[0];
+            here = to;
+            if (shifted && !j) { /* the first chunk may lie before the row */
+                q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
+                q = ptx_setp(k, PTX_GE, q, shift);
+                p = ptx_and(k, p, q);
+            } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_PAIR_UNITS * c->unit_bytes) {
+                q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last behind it */
+                other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
+                q = ptx_setp(k, PTX_LT, q, other);
+                p = ptx_and(k, p, q);
+                if (2 * j + 1 >= c->chunks) p = ptx_and(k, p, edge);
+            } else if (!shifted && 2 * j + 1 >= c->chunks) {
+                p = ptx_and(k, p, edge);
+            } else if (!shifted && b != a + 16) {
+                p = last_have;
+                here = ptx_add(k, s->cross, ptx_as(to, PTX_U32));
+                here = ptx_ptr(here, PTX_SHARED);
+            }
+            ptxk__gemm_send(k, s, here, a, from, 32 * j, &p, NULL);
+        }
+    }
+    if (!tails) return;
+    ptxk__gemm_store_pending(k, s, before);
+    ptx_else(k);
+    ptx_comment(k, "the end of the rows: zeros behind it");
+    start = ptx_mul(k, next, ptx_u32(c->unit_bytes));
+    rest = ptx_sub(k, s->row_bytes, start);
+    rest = ptx_min(k, rest, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
+    for (i = 0; i < f->m; i++) {
+        from = ptx_get(k, s->from[i]);
+        to = ptx_ptr_add(k, slot, ptx_u32(i * 16 * c->pitch), 1);
+        other = rest;
+        if (shifted) {
+            shift = ptx_and(k, from, ptx_u64(31));
+            shift = ptx_cvt(k, PTX_U32, shift);
+            from = ptx_and(k, from, ptx_u64(~(uint64_t)31));
+            q = ptx_cvt(k, PTX_U64, s->half);
+            from = ptx_mad(k, q, ptx_u64(16), from);
+            other = ptx_and(k, shift, ptx_u32(16));
+            to = ptxk__gemm_back(k, to, other);
+            other = ptx_add(k, rest, shift);
+        }
+        from = ptx_ptr(from, PTX_GLOBAL);
+        start = ptx_mul(k, s->half, ptx_u32(16));
+        other = ptx_sub(k, ptx_as(other, PTX_S32), ptx_as(start, PTX_S32));
+        j = last;
+        q = ptx_for(k, ptx_u32(first), ptx_u32(last), ptx_u32(1));
+        {
+            valid = ptx_mul(k, q, ptx_u32(32));
+            here = ptx_ptr_add(k, from, valid, 1);
+            start = ptx_sub(k, other, ptx_as(valid, PTX_S32));
+            start = ptx_max(k, start, ptx_s32(0));
+            start = ptx_min(k, start, ptx_s32(16));
+            valid = ptx_as(start, PTX_U32);
+            p = have[0];
+            if (shifted) {
+                p = ptx_mad(k, q, ptx_u32(2), s->half);
+                start = ptx_mul(k, q, ptx_u32(32));
+                p = ptx_setp(k, PTX_LT, p, ptx_u32(c->chunks));
+                p = ptx_and(k, p, have[0]);
+                last_have = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
+                last_have = ptx_mad(k, q, ptx_u32(32), last_have);
+                last_have = ptx_setp(k, PTX_GE, last_have, shift);
+                p = ptx_and(k, p, last_have);
+            } else {
+                start = ptx_mad(k, q, ptx_u32(2), s->half);
+                edge = ptx_div(k, start, ptx_u32(per));
+                start = ptx_mul(k, q, ptx_u32(32));
+                start = ptx_mad(k, edge, ptx_u32(c->area - 16 * per), start);
+            }
+            start = ptx_ptr_add(k, to, start, 1);
+            if (ptxk__has_cp_async(k)) {
+                ptx_guard(k, p);
+                ptx_cp_async_16_zfill(k, ptx_off(start, 0), ptx_off(here, 0), valid);
+            } else {
+                ptx_val words[4], halves[8], in;
+                for (j = 0; j < 8; j++) {
+                    in = ptx_setp(k, PTX_GT, valid, ptx_u32(2 * j));
+                    in = ptx_and(k, in, p);
+                    halves[j] = ptx_ld_if(k, in, PTX_U16, ptx_at(here, 2 * j), ptx_imm(0));
+                }
+                for (j = 0; j < 4; j++) {
+                    ptx_val pair[2];
+                    pair[0] = ptx_as(halves[2 * j], PTX_B16);
+                    pair[1] = ptx_as(halves[2 * j + 1], PTX_B16);
+                    words[j] = ptx_pack(k, PTX_B32, 2, pair);
+                }
+                ptx_guard(k, p);
+                ptx_st_vec(k, PTX_B32, 4, ptx_at(start, 0), words);
+            }
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+}
+
+/* Moves the next step's addresses on by a step. */
+static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val from;
+    uint32_t i;
+    for (i = 0; i < f->m; i++) {
+        from = ptx_get(k, s->from[i]);
+        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes));
+        ptx_set(k, s->from[i], from);
+    }
+}
+
+/* Copies a part of x. from: this thread's first chunk. */
+static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                              uint32_t part, uint32_t slot, const ptx_val *p) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
+    ptx_val last;
+    chunks[0] = x->part_bytes / 16;
+    chunks[1] = part + 1 == x->parts ? f->n * x->sums / 16 : 0;
+    for (j = 0; j < 2; at += chunks[j++])
+        for (i = 0; i < chunks[j]; i += threads) {
+            const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
+            last = s->zero;
+            if (i + threads > chunks[j]) {
+                last = ptx_setp(k, PTX_LT, s->tid, ptx_u32(chunks[j] - i));
+                if (p) last = ptx_and(k, last, *p);
+            }
+            ptxk__gemm_send(k, s, s->x_to, (int64_t)(slot * f->stage + (at + i) * 16), from,
+                            (int64_t)(part * x->part_bytes + (at + i) * 16),
+                            i + threads > chunks[j] ? &last : p, valid);
+        }
+}
+
+/* Operand B of the products of group w of a part, tile n of 8 columns, plane p: the first two registers and
+   the last two are those of a product. */
+static void ptxk__gemm_load_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
+                              uint32_t w, uint32_t n, uint32_t plane, ptx_val b[8]) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t per = x->groups / x->parts, size = x->type == PTX_F32 ? 1024 : 512;
+    uint32_t at = slot * f->stage + ((n * per + w % per) * x->planes + plane) * size;
+    ptxk_load16(k, NULL, ptx_at(s->x_at, (int64_t)at), b);
+    if (x->type == PTX_F32) ptxk_load16(k, NULL, ptx_at(s->x_at, (int64_t)(at + 512)), b + 4);
+}
+
+static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
+    ptx_val x = ptx_mov(k, ptx_b32(bits));
+    return ptx_as(x, PTX_F16X2);
+}
+
+static ptx_val ptxk__gemm_times(ptx_kernel *k, ptx_val a, ptx_val b) {
+    a = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(a, PTX_F16X2), ptx_as(b, PTX_F16X2));
+    return ptx_as(a, PTX_B32);
+}
+
+static ptx_val ptxk__gemm_minus(ptx_kernel *k, ptx_val a, ptx_val b) {
+    a = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(a, PTX_F16X2), ptx_as(b, PTX_F16X2));
+    return ptx_as(a, PTX_B32);
+}
+
+static ptx_val ptxk__gemm_fma(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val c) {
+    a = ptx_fma(k, ptx_as(a, PTX_F16X2), ptx_as(b, PTX_F16X2), ptx_as(c, PTX_F16X2));
+    return ptx_as(a, PTX_B32);
+}
+
+static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32_t i, uint32_t h,
+                                 uint32_t at) {
+    return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
+}
+
+/* -- gemm: formats -- */
+
+/* What depends on the lane only.
+   Q4_K, Q5_K: lane t has bytes 32 t ... of the quants, which are sub-blocks 2 t and 2 t + 1. Their scales and
+   minima become the bytes of a word: bytes 2 i, 2 i + 1, i = t & 1, of the first and second word of scales,
+   which have all 6 bits (t < 2) or the upper two, and of the third. */
+static void ptxk__gemm_lane(ptx_kernel *k, ptxk__gemm_state *s) {
+    ptx_val p, odd;
+    uint32_t id = s->kind->block->id;
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
+        odd = ptx_and(k, s->t, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
+        s->constant[0] = ptx_selp(k, ptx_b32(0x5410), ptx_b32(0x7632), p);
+        p = s->constant[9] = ptx_setp(k, PTX_LT, s->t, ptx_u32(2));
+        s->constant[1] = ptx_selp(k, ptx_b32(0x3f3f3f3f), ptx_b32(0), p);
+        s->constant[2] = ptx_selp(k, ptx_b32(0), ptx_b32(0x0f0f0f0f), p);
+        s->constant[3] = ptx_selp(k, ptx_b32(0), ptx_b32(0x30303030), p);
+        s->constant[4] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
+        s->constant[5] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x98009800u); /* -2^-9 */
+        s->constant[7] = ptxk__gemm_f16x2(k, 0x40004000);
+        if (id == PTXK_Q5_K) {
+            odd = ptx_mul(k, s->t, ptx_u32(2));
+            s->constant[8] = ptx_sub(k, ptx_u32(36), odd); /* rotates bit 2 t to bit 4, and 2 t + 1 to 5 */
+        }
+    }
+    if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
+    if (id == PTXK_Q4_0) {
+        s->constant[0] = ptxk__gemm_f16x2(k, 0x64086408); /* 1032 */
+        s->constant[1] = ptxk__gemm_f16x2(k, 0x54805480); /* 72 */
+    }
+    if (id == PTXK_Q6_K) {
+        s->constant[4] = ptxk__gemm_f16x2(k, 0x50005000);  /* 32 */
+        s->constant[5] = ptxk__gemm_f16x2(k, 0xf880f880u); /* -1152 * 32 */
+        s->constant[6] = ptxk__gemm_f16x2(k, 0x82008200u); /* -2^-15 */
+    }
+}
+
+/* Computes from where words of a 2-byte aligned step are read, and how the halves of two are joined: base and
+   pick for offsets that are multiples of 4, base_2 and pick_2 for others. shift: of the step in its
+   chunks. */
+static void ptxk__gemm_word_base(ptx_kernel *k, ptx_val row, ptx_val shift, ptx_val *base, ptx_val *base_2,
+                                 ptx_val *pick, ptx_val *pick_2) {
+    ptx_val odd = ptx_and(k, shift, ptx_u32(2)), p, whole = ptx_sub(k, shift, odd);
+    *base = ptx_ptr_add(k, row, whole, 1);
+    *base_2 = ptx_ptr_add(k, *base, odd, 2);
+    p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
+    *pick = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    *pick_2 = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x3210), p);
+}
+
+static ptx_val ptxk__gemm_load_word(ptx_kernel *k, ptx_val base, ptx_val base_2, ptx_val pick, ptx_val pick_2,
+                                    uint32_t at) {
+    ptx_val from = at % 4 ? base_2 : base, word[2];
+    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(at / 4 * 4)));
+    word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(at / 4 * 4 + 4)));
+    return ptx_prmt(k, word[0], word[1], at % 4 ? pick_2 : pick);
+}
+
+/* The word of this lane at byte offset `at` of row (i, h). */
+static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                   uint32_t at) {
+    return ptxk__gemm_load_word(k, s->base[i][h], s->base_2[i][h], s->pick[i][h], s->pick_2[i][h], at);
+}
+
+/* Q6_K: each lane unpacks the 16 scales of a row, to f16: 32 times them. */
+static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val slot,
+                                     uint32_t v) {
+    ptx_val row, base[2], pick[2], word[5], x, pairs[8];
+    uint32_t at = v * s->kind->unit_bytes + 192, e;
+    row = ptx_ptr_add(k, s->scale_row, slot, 1);
+    x = ptx_get(k, s->scale_shift);
+    x = ptx_and(k, x, ptx_u32(14));
+    ptxk__gemm_word_base(k, row, x, &base[0], &base[1], &pick[0], &pick[1]);
+    for (e = 0; e < 5; e++)
+        word[e] = ptx_ld(k, PTX_B32, ptx_at(base[at % 4 / 2], (int64_t)(at / 4 * 4 + 4 * e)));
+    for (e = 0; e < 4; e++) {
+        x = ptx_prmt(k, word[e], word[e + 1], pick[at % 4 / 2]);
+        x = ptx_xor(k, x, ptx_b32(0x80808080u));
+        pairs[2 * e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140));
+        pairs[2 * e + 1] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4342));
+        pairs[2 * e] = ptxk__gemm_fma(k, pairs[2 * e], s->constant[4], s->constant[5]);
+        pairs[2 * e + 1] = ptxk__gemm_fma(k, pairs[2 * e + 1], s->constant[4], s->constant[5]);
+    }
+    (void)f;
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the scales before have been read */
+    ptx_st_vec(k, PTX_B32, 4, ptx_at(s->scale_to, 0), pairs);
+    ptx_st_vec(k, PTX_B32, 4, ptx_at(s->scale_to, 16), pairs + 4);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Begins unit v of the step: what its products need once. */
+static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    uint32_t id = s->kind->block->id, i, h;
+    ptx_val slot = ptx_get(k, s->slot), head[4], x, y, z;
+    s->at = ptx_ptr_add(k, s->row, slot, 1);
+    if (!ptxk__gemm_is_shifted(s->kind) && v) s->at = ptx_ptr_add(k, s->at, ptx_u32(v * s->kind->area), 1);
+    s->own = s->at;
+    for (i = 0; i < f->m && ptxk__gemm_is_shifted(s->kind); i++)
+        for (h = 0; h < 2; h++) {
+            uint32_t bytes = v * s->kind->unit_bytes;
+            x = ptx_get(k, s->shift[i][h]);
+            x = ptx_and(k, x, ptx_u32(14));
+            y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
+            s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
+            y = ptx_ptr_add(k, y, s->t, 4);
+            ptxk__gemm_word_base(k, y, x, &s->base[i][h], &s->base_2[i][h], &s->pick[i][h], &s->pick_2[i][h]);
+            if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
+        }
+    if (id == PTXK_Q6_K) {
+        ptxk__gemm_unpack_scales(k, f, s, slot, v);
+        for (i = 0; i < f->m; i++)
+            for (h = 0; h < 4; h++) {
+                x = ptx_ptr_add(k, s->scale_from, s->t, 4);
+                x = ptx_ld(k, PTX_B32,
+                           ptx_at(x, (int64_t)((16 * i + 8 * (h & 1)) * PTXK__GEMM_SCALES + h / 2 * 16)));
+                s->low[i][h] = ptxk__gemm_times(k, x, s->constant[6]);
+            }
+    }
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
+        s->own = ptx_ptr_add(k, s->at, s->t, 32);
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
+        for (i = 0; i < f->m; i++)
+            for (h = 0; h < 2; h++) {
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->at, i, h, 0), head);
+                x = ptx_prmt(k, head[1], head[2], s->constant[0]);
+                z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
+                z = ptx_prmt(k, head[3], ptx_as(z, PTX_B32), s->constant[0]);
+                y = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(2));
+                if (f->n < 8) {
+                    x = ptx_and(k, x, s->constant[1]);
+                    x = ptx_lop3(k, z, s->constant[2], x, ptx_imm(0xea));
+                    x = ptx_lop3(k, ptx_as(y, PTX_B32), s->constant[3], x, ptx_imm(0xea));
+                } else { /* the same with fewer registers */
+                    x = ptx_and(k, x, ptx_b32(0x3f3f3f3f));
+                    z = ptx_and(k, z, ptx_b32(0x0f0f0f0f));
+                    z = ptx_lop3(k, ptx_as(y, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+                    x = ptx_selp(k, x, z, s->constant[9]);
+                }
+                y = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140)); /* 1024 + the scales */
+                y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
+                s->scale[i][h][0] = ptx_prmt(k, y, y, ptx_b32(0x1010));
+                s->scale[i][h][1] = ptx_prmt(k, y, y, ptx_b32(0x3232));
+                s->more[i][h][4] = x; /* the minima serve at the end */
+            }
+    }
+}
+
+/* The factors of the unit, and the minima as operand A. */
+static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val head, half[2], y;
+    uint32_t i, h;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            y = ptx_prmt(k, s->more[i][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
+            y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
+            s->low[i][h] = s->low[i][h + 2] = y;
+            head = ptx_ld(k, PTX_B32, ptxk__gemm_row_at(s, s->at, i, h, 0));
+            ptx_unpack(k, PTX_F16, 2, head, half);
+            s->factor[i][h] = ptx_cvt(k, PTX_F32, half[0]);
+            s->minimum[i][h] = ptx_cvt(k, PTX_F32, half[1]);
+        }
+}
+
+/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest: what they lack, where
+   weights do not fit into 11 bits. */
+static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
+                               ptx_val a[2][4], ptx_val rest[2][4]) {
+    uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e;
+    ptx_val x, y, low, high, scale[2];
+    for (h = 0; h < 2; h++) {
+        if (id == PTXK_Q4_K) {
+            if (w % 4 == 0)
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 + 4 * w), s->raw[i][h]);
+            x = s->raw[i][h][w % 4];
+            y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+            a[0][h] = ptx_and(k, x, ptx_b32(0x000f000f)); /* as f16: times 2^-24 */
+            a[0][h + 2] = ptx_and(k, y, ptx_b32(0x000f000f));
+            a[1][h] = ptx_and(k, x, ptx_b32(0x00f000f0)); /* 2^-20 */
+            a[1][h + 2] = ptx_and(k, y, ptx_b32(0x00f000f0));
+        } else if (id == PTXK_Q5_K) {
+            if (w % 4 == 0) {
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 48 + 4 * w), s->raw[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->at, i, h, 16 + 4 * w), s->more[i][h]);
+            }
+            x = s->raw[i][h][w % 4];
+            y = s->more[i][h][w % 4];
+            y = ptx_shf_l(k, y, y, s->constant[8]);
+            low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            low = ptx_lop3(k, y, ptx_b32(0x10101010), low, ptx_imm(0xea));
+            x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_lop3(k, y, ptx_b32(0x20202020), high, ptx_imm(0xea));
+            a[0][h] = ptx_and(k, low, ptx_b32(0x00ff00ff));
+            a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
+            a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
+            a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
+        } else if (id == PTXK_Q6_K) { /* w = 4 n + 2 a + h of the format */
+            uint32_t second = w >> 1 & 1;
+            x = ptxk__gemm_row_word(k, s, i, h, at + 16 * w);
+            if (!second)
+                s->more[i][h][w & 1] =
+                    ptxk__gemm_row_word(k, s, i, h, at + 128 + 32 * (w >> 2) + 16 * (w & 1));
+            y = s->more[i][h][w & 1];
+            high = second ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(2)), PTX_B32) : y;
+            y = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
+            low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            low = ptx_lop3(k, y, ptx_b32(0x30303030), low, ptx_imm(0xea));
+            x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(4)), PTX_B32);
+            x = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            high = ptx_lop3(k, high, ptx_b32(0x30303030), x, ptx_imm(0xea));
+            a[0][h] = ptx_and(k, low, ptx_b32(0x00ff00ff));
+            a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
+            a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
+            a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
+            if (w % 4 == 0)
+                ptxk_load16(k, NULL,
+                            ptx_at(s->scale_from, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
+                            s->scale[i][h]);
+            for (e = 0; e < 2; e++) {
+                x = s->scale[i][h][2 * e + second];
+                scale[e] = ptx_prmt(k, x, x, ptx_b32(w & 1 ? 0x3232 : 0x1010));
+            }
+            for (e = 0; e < 4; e++) {
+                x = a[e & 1][h + (e & 2)];
+                y = ptxk__gemm_times(k, x, scale[e & 1]);
+                if (rest) { /* up to 63 * 128: two f16 numbers */
+                    low = ptx_neg(k, ptx_as(y, PTX_F16X2));
+                    rest[e & 1][h + (e & 2)] = ptxk__gemm_fma(k, x, scale[e & 1], low);
+                }
+                a[e & 1][h + (e & 2)] = y;
+            }
+            continue;
+        } else if (id == PTXK_Q8_0) {
+            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
+            for (e = 0; e < 2; e++) {
+                x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
+                y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+                x = ptx_lop3(k, x, ptx_b32(0x00ff00ff), ptx_b32(0x64806480),
+                             ptx_imm(0x6a)); /* & ^: 1152 + q */
+                y = ptx_lop3(k, y, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
+                a[e][h] = ptxk__gemm_minus(k, x, s->constant[0]);
+                a[e][h + 2] = ptxk__gemm_minus(k, y, s->constant[0]);
+            }
+            continue;
+        } else if (id == PTXK_Q4_0) {
+            s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 18 * w);
+            x = ptxk__gemm_row_word(k, s, i, h, at + 18 * w + 2);
+            for (e = 0; e < 2; e++) {
+                low = ptx_lop3(k, x, ptx_b32(0x000f000f), ptx_b32(0x64006400), ptx_imm(0xea));  /* 1024 + q */
+                high = ptx_lop3(k, x, ptx_b32(0x00f000f0), ptx_b32(0x54005400), ptx_imm(0xea)); /* 64 + q */
+                a[0][h + 2 * e] = ptxk__gemm_minus(k, low, s->constant[0]);
+                a[1][h + 2 * e] = ptxk__gemm_minus(k, high, s->constant[1]);
+                if (!e) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+            }
+            continue;
+        } else {
+            ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * w), s->raw[i][h]);
+            a[0][h] = s->raw[i][h][0];
+            a[0][h + 2] = s->raw[i][h][1];
+            a[1][h] = s->raw[i][h][2];
+            a[1][h + 2] = s->raw[i][h][3];
+            continue;
+        }
+        a[0][h] = ptxk__gemm_times(k, a[0][h], s->scale[i][h][0]);
+        a[0][h + 2] = ptxk__gemm_times(k, a[0][h + 2], s->scale[i][h][0]);
+        a[1][h] = ptxk__gemm_times(k, a[1][h], s->scale[i][h][1]);
+        a[1][h + 2] = ptxk__gemm_times(k, a[1][h + 2], s->scale[i][h][1]);
+    }
+}
+
+/* sum += factor * acc for both halves of a tile of 16 rows. */
+static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t n, const ptx_val acc[4],
+                           const ptx_val *factor) {
+    ptx_val x;
+    uint32_t e;
+    for (e = 0; e < 4; e++) {
+        x = ptx_get(k, s->sum[i][n][e]);
+        x = factor ? ptx_fma(k, factor[e / 2], acc[e], x) : ptx_op2(k, PTX_ADD, PTX_RN, x, acc[e]);
+        ptx_set(k, s->sum[i][n][e], x);
+    }
+}
+
+/* f32: 8 values of this lane, in rows g and g + 8, as tf32; rest: what those lack. */
+static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
+                             ptx_val a[4][4], ptx_val rest[4][4]) {
+    ptx_val words[8], x;
+    uint32_t h, e;
+    for (h = 0; h < 2; h++) {
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 0), words);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16), words + 4);
+        for (e = 0; e < 8; e++) {
+            if (f->precision == PTXK_GEMM_FAST) {
+                x = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(words[e], PTX_F32));
+            } else {
+                x = ptx_and(k, words[e], ptx_b32(0xffffe000u));
+                rest[e / 2][h + 2 * (e & 1)] =
+                    ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(words[e], PTX_F32), ptx_as(x, PTX_F32));
+            }
+            a[e / 2][h + 2 * (e & 1)] = x;
+        }
+    }
+}
+
+/* Multiplies group w of unit v: all tiles of rows by all columns. */
+static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
+                             uint32_t slot) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
+    uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
+    int two = f->precision == PTXK_GEMM_EXACT && (products == 4 || s->kind->block->id == PTXK_Q6_K);
+    for (i = 0; i < f->m; i++) {
+        if (products == 4)
+            ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
+        else
+            ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
+    }
+    for (n = 0; n < f->n; n++) {
+        if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
+            for (i = 0; i < f->m; i++)
+                for (e = 0; e < 4; e++) s->acc[0][i][n][e] = s->zero;
+        for (p = 0; p < x->planes; p++) {
+            ptxk__gemm_load_x(k, f, s, slot, w, n, p, b);
+            for (e = 0; e < products; e++)
+                for (i = 0; i < f->m; i++) {
+                    ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
+                    if (two && !p) ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
+                    ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
+                }
+        }
+        if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
+            for (i = 0; i < f->m; i++) ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], s->factor[i]);
+    }
+}
+
+/* Adds the unit's products to the sums. */
+static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t i, n, e, chain;
+    ptx_val b[2], d[4];
+    if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
+    for (n = 0; n < f->n; n++) {
+        if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
+        for (e = 0; e < x->sums / 256; e++) {
+            ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
+            uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
+            ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
+            for (i = 0; i < f->m && x->order == PTXK__GEMM_NIBBLES; i++)
+                ptxk__tile_mma(k, PTX_F16, s->acc[0][i][n], s->low[i], b);
+        }
+        for (i = 0; i < f->m; i++) {
+            for (chain = 0; chain < s->chains; chain++)
+                ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n],
+                               s->kind->format->kind == PTXK__GEMM_FOLDED ? s->factor[i] : NULL);
+            if (x->order == PTXK__GEMM_PAIRS) {
+                for (e = 0; e < 4; e++) d[e] = s->zero;
+                ptxk__tile_mma(k, PTX_F16, d, s->low[i], b);
+                ptxk__gemm_add(k, s, i, n, d, s->minimum[i]);
+            }
+        }
+    }
+}
+
+/* The products of the part of a unit that is next: waits for it, issues the copies of later ones. v, part:
+   which of the step. */
+static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                            uint32_t part) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t slot = (v * x->parts + part) & 1, w, i, n, e, c, per = x->groups / x->parts;
+    ptx_val unit, p, from, here;
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, x->parts == 1 ? 1 : 0);
+    ptx_bar_sync(k, ptx_imm(0));
+    unit = ptx_get(k, s->unit);
+    from = ptx_get(k, s->x_from);
+    if (part + 1 == x->parts) {
+        here = ptx_add(k, unit, ptx_u32(v + 1));
+        p = ptx_setp(k, PTX_LT, here, s->end);
+        from = ptx_add(k, from, ptx_u64(x->bytes));
+        ptx_set(k, s->x_from, from);
+        from = ptx_ptr(from, PTX_GLOBAL);
+        ptxk__gemm_copy_x(k, f, s, from, 0, !slot, &p);
+    } else {
+        from = ptx_ptr(from, PTX_GLOBAL);
+        ptxk__gemm_copy_x(k, f, s, from, part + 1, !slot, NULL);
+    }
+    ptxk__gemm_commit(k);
+    if (!part) {
+        here = ptx_get(k, s->slot);
+        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_ptr_add(k, s->to, here, 1);
+        unit = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        ptxk__gemm_copy_weights(k, f, s, unit, here, v);
+        if (v) ptxk__gemm_advance_weights(k, f, s);
+        ptxk__gemm_commit(k);
+        ptxk__gemm_begin_unit(k, f, s, v);
+        for (c = 0; c < s->chains; c++)
+            for (i = 0; i < f->m; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++) s->acc[c][i][n][e] = s->zero;
+    }
+    for (w = part * per; w < (part + 1) * per; w++) ptxk__gemm_group(k, f, s, v, w, slot);
+    if (part + 1 == x->parts) ptxk__gemm_end_unit(k, f, s, slot);
+    ptxk__gemm_store_pending(k, s, 0);
+}
+
+/* -- gemm: tiles -- */
+
+/* A field of the matrix of this tile, which is the first of its class, or a later one. */
+static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                const ptx_val later[PTXK__GEMM_MATRICES], size_t field, ptx_type type) {
+    ptx_val x = ptx_u32(0), other;
+    uint32_t i;
+    int found = 0;
+    for (i = 0; i < f->outputs; i++) {
+        if (&f->kind[f->which[i]] != s->kind) continue;
+        other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(PTXK__GEMM_FIELD(i, weights) + field)));
+        x = found ? ptx_selp(k, other, x, later[i]) : other;
+        found = 1;
+    }
+    return x;
+}
+
+/* Sets up a tile's copies: this lane's rows and where it reads. */
+static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
+    const ptxk__gemm_class *c = s->kind;
+    ptx_val pair, row, x, y, last, at, copied, p;
+    uint32_t i, h, per = c->unit_bytes / 16;
+    s->half = ptx_and(k, s->lane, ptx_u32(1));
+    /* pairs of lanes take rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then fill all banks */
+    pair = ptx_shr(k, s->lane, ptx_u32(1));
+    copied = ptx_and(k, pair, ptx_u32(3));
+    copied = ptx_mul(k, copied, ptx_u32(2));
+    x = ptx_bfe(k, pair, ptx_u32(2), ptx_u32(1));
+    copied = ptx_add(k, copied, x);
+    x = ptx_and(k, pair, ptx_u32(8));
+    copied = ptx_add(k, copied, x);
+    x = ptx_mad(k, s->warp, ptx_u32(16 * f->m), copied); /* row of the block */
+    x = ptx_mul(k, x, ptx_u32(c->pitch));
+    x = ptx_mad(k, s->half, ptx_u32(16), x);
+    s->to = ptx_ptr_add(k, s->shared, x, 1);
+    s->cross = ptx_u32(0);
+    if (!ptxk__gemm_is_shifted(c) && per % 2) s->cross = ptx_mul(k, s->half, ptx_u32(c->area - 16 * per));
+    x = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
+    x = ptx_mul(k, x, ptx_u32(c->pitch));
+    s->row = ptx_ptr_add(k, s->shared, x, 1);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    s->full = ptx_div(k, x, ptx_u32(c->format->unit));
+    x = ptx_div(k, x, ptx_u32(c->block->values));
+    s->row_bytes = ptx_mul(k, x, ptx_u32(c->block->bytes));
+    last = ptx_sub(k, s->n, ptx_u32(1));
+    at = ptx_mul(k, first, ptx_u32(c->unit_bytes));
+    if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
+    at = ptx_cvt(k, PTX_U64, at);
+    for (i = 0; i < f->m; i++) {
+        uint32_t which = f->pair > 1 ? i : 0, own = f->pair > 1 ? 16 : 16 * f->m;
+        row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), copied);
+        row = ptx_mad(k, s->warp, ptx_u32(own), row);
+        if (i && f->pair == 1) row = ptx_add(k, row, ptx_u32(16 * i));
+        row = ptx_min(k, row, last); /* rows past the last repeat it */
+        y = ptx_mad_wide(k, row, s->row_bytes, at);
+        x = ptx_ptr_add(k, s->weights[which], y, 1);
+        s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
+        for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
+            row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
+            row = ptx_mad(k, s->warp, ptx_u32(own), row);
+            row = ptx_add(k, row, ptx_u32((f->pair == 1 ? 16 * i : 0) + 8 * h));
+            row = ptx_min(k, row, last);
+            y = ptx_mul(k, row, s->row_bytes);
+            y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
+            x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[which], PTX_U64));
+            x = ptx_add(k, x, y); /* modulo 2^32 */
+            s->shift[i][h] = ptx_var_new(k, x);
+        }
+    }
+    if (c->block->id != PTXK_Q6_K) return;
+    x = ptx_and(k, s->lane, ptx_u32(16 * f->m - 1)); /* a lane unpacks the scales of a row */
+    row = ptx_mad(k, s->warp, ptx_u32(16 * f->m), x);
+    y = ptx_mul(k, row, ptx_u32(c->pitch));
+    s->scale_row = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mad(k, row, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
+    s->scale_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
+    y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
+    s->scale_from = ptx_ptr_add(k, s->shared, y, 1);
+    if (f->pair > 1) {
+        y = ptx_shr(k, x, ptx_u32(4));
+        p = ptx_setp(k, PTX_EQ, y, ptx_u32(0));
+        s->weights[1] = ptx_selp(k, s->weights[0], s->weights[1], p); /* has served above */
+        x = ptx_and(k, x, ptx_u32(15));
+    }
+    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), x);
+    row = ptx_mad(k, s->warp, ptx_u32(f->pair > 1 ? 16 : 16 * f->m), row);
+    row = ptx_min(k, row, last);
+    y = ptx_mul(k, row, s->row_bytes);
+    y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
+    x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[f->pair - 1], PTX_U64));
+    x = ptx_add(k, x, y);
+    s->scale_shift = ptx_var_new(k, x);
+}
+
+/* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
+static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    uint32_t bytes = PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes, i, h;
+    ptx_val x;
+    if (!ptxk__gemm_is_shifted(s->kind) || bytes % 32 == 0) return;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptx_get(k, s->shift[i][h]);
+            x = ptx_add(k, x, ptx_u32(bytes));
+            ptx_set(k, s->shift[i][h], x);
+        }
+    if (s->kind->block->id != PTXK_Q6_K) return;
+    x = ptx_get(k, s->scale_shift);
+    x = ptx_add(k, x, ptx_u32(bytes));
+    ptx_set(k, s->scale_shift, x);
+}
+
+/* Multiplies the tile's slice of K: fills in the sums. */
+static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val first, p, at, y, m;
+    uint32_t i, n, e, per = PTXK__GEMM_GRANULE / x->unit;
+    ptx_comment(k, "this block's slice of K, in units");
+    at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    y = ptxk__gemm_div_up(k, at, x->unit);
+    at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
+    at = ptxk_div_up(k, at, s->slices);
+    first = ptx_mul(k, at, s->slice);
+    first = ptx_mul(k, first, ptx_u32(per));
+    s->end = ptx_mad(k, at, ptx_u32(per), first);
+    s->end = ptx_min(k, s->end, y);
+    ptxk__gemm_setup(k, f, s, first);
+    ptxk__gemm_lane(k, s);
+    s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
+    s->unit = ptx_var_new(k, first);
+    s->slot = ptx_var_new(k, ptx_u32(0));
+    at = ptx_mad_wide(k, s->column_tile, y, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    at = ptx_ptr_add(k, at, s->tid, 16);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    y = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
+    s->x_to = ptx_ptr_add(k, y, s->tid, 16);
+    s->x_at = ptx_ptr_add(k, y, s->lane, 16);
+    if (f->columns == 8) {
+        m = s->columns_left;
+        p = ptx_setp(k, PTX_LT, s->g, m);
+        s->x_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
+        y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(3));
+        p = ptx_setp(k, PTX_LT, y, m);
+        s->sums_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
+    }
+    s->zero = ptx_mov(k, ptx_f32(0));
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    ptxk__gemm_copy_weights(k, f, s, first, s->to, 0);
+    if (x->parts == 1) ptxk__gemm_commit(k);
+    if (x->parts > 1) ptxk__gemm_copy_weights(k, f, s, first, s->to, 1);
+    ptxk__gemm_copy_x(k, f, s, at, 0, 0, NULL);
+    ptxk__gemm_commit(k);
+    if (x->parts == 1) {
+        ptxk__gemm_copy_weights(k, f, s, first, s->to, 1);
+        ptxk__gemm_commit(k);
+    }
+    ptxk__gemm_advance_weights(k, f, s);
+    ptxk__gemm_store_pending(k, s, 0);
+    ptx_loop(k);
+    {
+        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 0, i);
+        at = ptx_get(k, s->unit);
+        at = ptx_add(k, at, ptx_u32(1));
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_uniform(k, p);
+        ptx_while(k, p);
+        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 1, i);
+        at = ptx_get(k, s->slot);
+        at = ptx_xor(k, at, ptx_u32(f->weights));
+        ptx_set(k, s->slot, at);
+        at = ptx_get(k, s->unit);
+        at = ptx_add(k, at, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        ptx_set(k, s->unit, at);
+        ptxk__gemm_advance_shifts(k, f, s);
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_uniform(k, p);
+        ptx_while(k, p);
+    }
+    ptx_end(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
+}
+
+/* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
+   others end. */
+static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
+    uint32_t i, n, e, quads = f->m * f->n;
+    uint64_t tile_bytes = (uint64_t)quads * 16 * 32 * f->warps;
+    ptx_val p, at, from, q[4], x;
+    ptx_var here;
+    p = ptx_setp(k, PTX_GT, s->slices, ptx_u32(1));
+    ptx_if(k, p);
+    {
+        tile = ptx_mad(k, tile, s->layout.column_tiles, s->column_tile);
+        at = ptx_mul_wide(k, tile, s->slices);
+        at = ptx_mul(k, at, ptx_u64(tile_bytes));
+        from = ptx_ptr_add(k, s->layout.parts, at, 1);
+        from = ptx_ptr_add(k, from, s->tid, 16);
+        at = ptx_mul_wide(k, s->slice, ptx_u32((uint32_t)tile_bytes));
+        at = ptx_ptr_add(k, from, at, 1);
+        for (i = 0; i < f->m; i++)
+            for (n = 0; n < f->n; n++) {
+                for (e = 0; e < 4; e++) q[e] = ptx_get(k, s->sum[i][n][e]);
+                ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
+            }
+        at = ptx_ptr_add(k, s->layout.counters, tile, 4);
+        p = ptxk__is_last_block(k, s->tid, at, s->slices, s->flag);
+        p = ptx_not(k, p);
+        ptx_guard(k, p);
+        ptx_ret(k);
+        for (i = 0; i < f->m; i++)
+            for (n = 0; n < f->n; n++)
+                for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], ptx_f32(0));
+        here = ptx_var_new(k, ptx_as(from, PTX_U64));
+        (void)ptx_for(k, ptx_u32(0), s->slices, ptx_u32(1));
+        {
+            at = ptx_get(k, here);
+            at = ptx_ptr(at, PTX_GLOBAL);
+            for (i = 0; i < f->m; i++)
+                for (n = 0; n < f->n; n++) {
+                    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
+                    for (e = 0; e < 4; e++) {
+                        x = ptx_get(k, s->sum[i][n][e]);
+                        x = ptx_op2(k, PTX_ADD, PTX_RN, x, q[e]);
+                        ptx_set(k, s->sum[i][n][e], x);
+                    }
+                }
+            at = ptx_ptr_add(k, at, ptx_u64(tile_bytes), 1);
+            ptx_set(k, here, ptx_as(at, PTX_U64));
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+}
+
+/* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
+static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
+        factor[2];
+    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride;
+    memset(bias, 0, sizeof bias);
+    residual = s->y;
+    stride = s->y_stride;
+    if (f->flags & PTXK_GEMM_RESIDUAL) {
+        residual = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemm_args, residual));
+        stride = ptxk__gemm_stride(k, s->args, offsetof(ptxk_gemm_args, residual_stride), s->n);
+    }
+    top = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
+    top = ptx_mad(k, s->warp, ptx_u32(own), top);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            row[i][h] = ptx_add(k, top, ptx_u32((f->pair > 1 ? 0 : 16 * i) + 8 * h));
+            inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
+            if (!(f->flags & PTXK_GEMM_BIAS)) continue;
+            at = ptx_ptr_add(k, s->bias[f->pair > 1 ? i : 0], row[i][h], 4);
+            bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
+        }
+    for (n = 0; n < f->n; n++) {
+        x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
+        at = ptx_ptr_add(k, s->layout.factors, column, 4);
+        for (e = 0; e < 2; e++) {
+            if (e) x = ptx_add(k, x, ptx_u32(1));
+            if (e) column = ptx_add(k, column, ptx_u32(1));
+            exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
+            factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
+            if (s->kind->format->factor > 1)
+                factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
+            x = ptx_mul_wide(k, column, s->y_stride);
+            base[e] = ptx_ptr_add(k, s->y, x, bytes);
+            res[e] = base[e];
+            if (f->flags & PTXK_GEMM_RESIDUAL) {
+                x = ptx_mul_wide(k, column, stride);
+                res[e] = ptx_ptr_add(k, residual, x, bytes);
+            }
+            x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
+        }
+        for (i = 0; i < tiles; i++)
+            for (h = 0; h < 2; h++)
+                for (e = 0; e < 2; e++) {
+                    value = ptx_get(k, s->sum[i][n][2 * h + e]);
+                    value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
+                    if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
+                    if (f->pair > 1) {
+                        up = ptx_get(k, s->sum[1][n][2 * h + e]);
+                        up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
+                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[1][h]);
+                        value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
+                        value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
+                    }
+                    p = ptx_and(k, inside[i][h], exists[e]);
+                    ptx_if(k, p);
+                    if (f->flags & PTXK_GEMM_RESIDUAL) {
+                        at = ptx_ptr_add(k, res[e], row[i][h], bytes);
+                        ptxk_load_f32(k, f->output, 1, ptx_at(at, 0), &old);
+                        value = ptx_op2(k, PTX_ADD, PTX_RN, value, old);
+                    }
+                    at = ptx_ptr_add(k, base[e], row[i][h], bytes);
+                    ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
+                    ptx_end(k);
+                }
+    }
+}
+
+/* The block's place: returns its tile of rows, numbered through all outputs. */
+static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val tile, x, q;
+    tile = ptx_ctaid_x(k);
+    s->column_tile = ptx_sreg(k, PTX_CTAID_Z);
+    if (f->columns >= 64) {
+        x = ptx_div(k, tile, ptx_u32(PTXK__GEMM_RASTER));
+        tile = ptx_and(k, tile, ptx_u32(PTXK__GEMM_RASTER - 1));
+        tile = ptx_mad(k, s->column_tile, ptx_u32(PTXK__GEMM_RASTER), tile);
+        s->column_tile = x;
+    }
+    s->slice = ptx_ctaid_y(k);
+    s->slices = ptx_sreg(k, PTX_NCTAID_Y);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, m));
+    q = ptx_mul(k, s->column_tile, ptx_u32(f->columns));
+    s->columns_left = ptx_sub(k, x, q);
+    return tile;
+}
+
+/* Selects the tile's matrix among those of the class. */
+static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile,
+                              ptx_val later[PTXK__GEMM_MATRICES]) {
+    ptx_val skip = ptx_u32(0);
+    uint32_t i;
+    int found = 0;
+    memset(later, 0, PTXK__GEMM_MATRICES * sizeof *later);
+    for (i = 0; i < f->outputs; i++) {
+        if (&f->kind[f->which[i]] != s->kind) continue;
+        if (i) {
+            later[i] = ptx_setp(k, PTX_GE, tile, s->layout.tiles[i - 1]);
+            skip = found ? ptx_selp(k, s->layout.tiles[i - 1], skip, later[i]) : s->layout.tiles[i - 1];
+        }
+        found = 1;
+    }
+    s->row_tile = ptx_sub(k, tile, skip);
+    s->n = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, n), PTX_U32);
+}
+
+/* Computes a tile of the matrices of one class. */
+static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
+    ptx_val later[PTXK__GEMM_MATRICES], skip, x;
+    uint32_t i;
+    ptxk__gemm_select(k, f, s, tile, later);
+    for (i = 0; i < f->pair; i++) {
+        x = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)PTXK__GEMM_FIELD(1, weights)))
+              : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, weights), PTX_U64);
+        s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
+    }
+    s->form = &f->x[s->kind->x];
+    ptxk__gemm_products(k, f, s);
+    /* computed again, to save registers in the loop */
+    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    tile = ptxk__gemm_locate(k, f, s);
+    ptxk__gemm_select(k, f, s, tile, later);
+    ptxk__gemm_join(k, f, s, tile);
+    x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y), PTX_U64);
+    s->y = ptx_ptr(x, PTX_GLOBAL);
+    x = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, y_stride), PTX_U64);
+    x = ptx_cvt(k, PTX_U32, x);
+    skip = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    s->y_stride = ptx_selp(k, s->n, x, skip);
+    for (i = 0; i < f->pair && f->flags & PTXK_GEMM_BIAS; i++) {
+        x = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)PTXK__GEMM_FIELD(1, bias)))
+              : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, bias), PTX_U64);
+        s->bias[i] = ptx_ptr(x, PTX_GLOBAL);
+    }
+    ptxk__gemm_store(k, f, s);
+}
+
+static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__gemm_state state, *s = &state, start;
+    ptx_val tile, p, q, x;
+    uint32_t i, c;
+    memset(s, 0, sizeof *s);
+    ptx_launch_bounds(k, 32 * f->warps, 1);
+    s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
+    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
+    s->shared = ptx_shared_dynamic_aligned(k, 128);
+    s->tid = ptx_tid_x(k);
+    s->lane = ptx_and(k, s->tid, ptx_u32(31));
+    s->warp = ptx_shr(k, s->tid, ptx_u32(5));
+    s->g = ptx_shr(k, s->lane, ptx_u32(2));
+    s->t = ptx_and(k, s->lane, ptx_u32(3));
+    ptxk__gemm_layout_of(k, f, s->args, &s->layout);
+    tile = ptxk__gemm_locate(k, f, s);
+    if (f->columns >= 64) {
+        p = ptx_setp(k, PTX_GE, tile, s->layout.tiles[f->outputs - 1]);
+        ptx_guard(k, p);
+        ptx_ret(k);
+    }
+    start = state;
+    for (c = 0; c < f->classes; c++) {
+        state = start;
+        s->kind = &f->kind[c];
+        if (c + 1 < f->classes) { /* the tiles of this class */
+            p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
+            for (i = 0; i < f->outputs; i++) {
+                if (f->which[i] != c) continue;
+                q = ptx_setp(k, PTX_LT, tile, s->layout.tiles[i]);
+                if (i) {
+                    x = ptx_setp(k, PTX_GE, tile, s->layout.tiles[i - 1]);
+                    q = ptx_and(k, q, x);
+                }
+                p = ptx_or(k, p, q);
+            }
+            ptx_if(k, p);
+        }
+        ptxk__gemm_tile(k, f, s, tile);
+        ptx_ret(k);
+        if (c + 1 < f->classes) ptx_end(k);
+    }
+}
+
+/* -- gemm: the entries -- */
+
+PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__gemm f;
+    ptxk_message why;
+    char name[140], base[120];
+    size_t at = 0;
+    uint32_t i;
+    ptx_code code = ptxk__gemm_form((const ptxk_gemm_desc *)desc, m ? ptx_module_target(m) : 0, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    at += (size_t)snprintf(base, sizeof base, "gemm");
+    for (i = 0; i < f.matrices; i++)
+        at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.kind[f.which[i]].block->name);
+    (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", f.columns,
+                   f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
+                   ptx_type_name(f.output), f.flags);
+    (void)snprintf(name, sizeof name, "%s_x", base);
+    ptxk__gemm_prepare(m, site, &f, name);
+    ptxk__gemm_rows(m, site, &f, base);
+    return ptx_get_error(m)->code;
+}
+
 /* ======== matmul ======================================================================================== */
 
 /* -- matmul: forms -- */
@@ -8152,19 +10199,23 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
     return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
 }
 
-/* Fills in the launch: tile 128 x 128, or small, 64 x 64; k in so many parts. */
+/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each multiprocessor;
+   those of the last, incomplete round have k in so many parts. */
 static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small,
                                  uint32_t parts, ptx_plan *plan) {
-    uint64_t tiles;
+    uint64_t tiles, divided;
     ptxk__matmul_shape_tile(f, small);
     tiles = ptxk__matmul_tiles(f, shape);
     if (!tiles) return;
+    divided = tiles % shape->sm_count;
+    tiles += divided * (parts - 1);
     if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each walks the list */
-    ptxk__plan_one(plan, (uint32_t)tiles, parts, 32 * f->warps, plan->min_bytes);
+    ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
-    plan->zero_bytes = parts > 1 ? ptxk__up_256(tiles * 4) : 0;
-    plan->workspace_bytes = parts > 1 ? plan->zero_bytes + tiles * parts * f->tile * f->tile * 4 : 0;
+    if (parts < 2 || !divided) return;
+    plan->zero_bytes = ptxk__up_256(divided * 4);
+    plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
 }
 
 /* How many factors a side has. */
@@ -8177,22 +10228,25 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
                                          : 0;
 }
 
-/* Chooses the tile and the parts of k by the time of the multiprocessor with most blocks: a step of a small
-   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
-   steps; each part of a tile is written and read again through the L2 cache. */
+/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small tile
+   is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6 steps;
+   the last block of a tile reads the sums of all parts. */
 static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small,
                                 uint32_t *parts) {
-    uint64_t best = UINT64_MAX, tiles, rounds, cost;
-    uint32_t i, n, steps, most;
+    uint64_t best = UINT64_MAX, rounds, divided, cost;
+    uint32_t i, n, steps, part;
     for (i = 0; i < 2; i++) {
         ptxk__matmul_shape_tile(f, i);
-        tiles = ptxk__matmul_tiles(f, shape);
-        most = f->grouped ? 1 : PTXK__MATMUL_PARTS;
-        for (n = 1; n <= most; n++) {
-            steps = ptxk__ceil_div(ptxk__ceil_div(shape->k, f->depth), n);
-            if (n > 1 && (steps < 8 || tiles * n > PTXK__LEN_MAX)) break;
-            rounds = (tiles * n + shape->sm_count - 1) / shape->sm_count;
-            cost = rounds * ((steps + 6) * (i ? 5u : 16u) + (n > 1 ? (n + 1) * (i ? 8u : 32u) : 0));
+        rounds = ptxk__matmul_tiles(f, shape);
+        divided = rounds % shape->sm_count;
+        rounds /= shape->sm_count;
+        steps = ptxk__ceil_div(shape->k, f->depth);
+        for (n = 1; n <= (f->grouped || !divided ? 1 : PTXK__MATMUL_PARTS); n++) {
+            part = ptxk__ceil_div(steps, n);
+            if (n > 1 && part < 4) break;
+            cost = rounds * (steps + 6);
+            if (divided) cost += (divided * n + shape->sm_count - 1) / shape->sm_count * (part + 6);
+            cost = cost * (i ? 5 : 16) + (n > 1 ? (n + 1) * (i ? 8u : 32u) : 0);
             if (cost < best) best = cost, *small = i, *parts = n;
         }
     }
@@ -8254,7 +10308,7 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero(op, "unused", args->unused, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     if (f.grouped) {
@@ -8320,9 +10374,11 @@ typedef struct ptxk__matmul_state {
     ptx_val skip[2];                    /* rows (columns) of the tile below it are another block's */
     ptx_val reader[2][4];               /* from where it reads fragments */
     ptx_val begin, end;                 /* of k */
+    ptx_val index, parts;               /* u32: the block's part of k, of so many */
     ptx_val count;                      /* blocks of 128 along k */
-    ptx_val from[2][4];                 /* source of the copies */
-    ptx_val staged[2][4][4];            /* before sm_80: data on its way */
+    ptx_val from[2][4]; /* source of the copies: k along the rows, of step 0; k across, of the next step */
+    ptx_val hop[2];     /* k across: u64, bytes from one step to the next */
+    ptx_val staged[2][4][4]; /* before sm_80: data on its way */
     ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
     ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
     ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* the one that mma adds to, within a step */
@@ -8694,6 +10750,7 @@ static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             x = ptx_add(k, s->begin, s->row[side]);
             wide = ptx_mul_wide(k, x, s->ld[side]);
             s->from[side][0] = ptx_ptr_add(k, at, wide, f->bytes);
+            s->hop[side] = ptx_mul_wide(k, s->ld[side], ptx_u32(f->depth * f->bytes));
         }
     }
 }
@@ -8703,8 +10760,8 @@ static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, 
     return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
 }
 
-/* Copies step `step`, counted from the sources, to a stage, where *p holds: from sm_80 on by cp.async, before
-   to registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
+/* Copies the next step, `step` steps on, to a stage, where *p holds: from sm_80 on by cp.async, before to
+   registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
 static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
                               uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
     uint32_t side, i, j;
@@ -8716,8 +10773,8 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
             from = s->from[side][i];
             if (d->k_major)
                 from = ptx_off(from, (int64_t)(step * PTXK__MATMUL_STEP));
-            else if (step)
-                from = ptxk__advance_rows(k, from, s->ld[side], step * f->depth, f->bytes);
+            else
+                s->from[side][0] = ptx_ptr_add(k, from, s->hop[side], 1);
             for (j = 0; j < d->times; j++) {
                 here = ptx_off(from, (int64_t)(j * d->lanes * 16));
                 to = ptx_off(s->to[side][j & 1],
@@ -8740,8 +10797,10 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
     }
 }
 
-/* Before sm_80: stores what ptxk__matmul_copy has loaded. */
-static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage) {
+/* Stores to the places of a stage that the thread copies: what ptxk__matmul_copy has loaded, before sm_80; or
+   zeros. */
+static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage,
+                             const ptx_val *zeros) {
     uint32_t side, i, j;
     for (side = 0; side < 2; side++)
         for (i = 0; i < f->side[side].passes; i++)
@@ -8749,14 +10808,14 @@ static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
                 ptx_st_vec(k, PTX_B32, 4,
                            ptx_at(s->to[side][j & 1], (int64_t)(stage * f->stage_bytes)
                                                           + ptxk__matmul_copy_offset(&f->side[side], i, j)),
-                           s->staged[side][i + j]);
+                           zeros ? zeros : s->staged[side][i + j]);
 }
 
 /* Makes the next stage visible to all threads, which have read the one before the current. */
 static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                     uint32_t stage) {
     if (f->chip < 80)
-        ptxk__matmul_put(k, f, s, stage);
+        ptxk__matmul_put(k, f, s, stage, NULL);
     else
         ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_sync(k, ptx_imm(0));
@@ -8769,24 +10828,25 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
                                    const ptx_val mine[2], ptx_val steps) {
     ptxk__matmul_fragments now, next;
     ptx_var from[2][4], left, block;
-    ptx_val count, p, x;
+    ptx_val count, p, x, zeros[4];
     uint32_t side, i, u;
     ptxk__matmul_sources(k, f, s);
     for (u = 0; u + 1 < f->stages; u++) {
         p = ptx_setp(k, PTX_GT, steps, ptx_u32(u));
         x = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
         ptxk__matmul_copy(k, f, s, u, u, f->chip < 80 ? &p : NULL, &x);
-        if (u + 2 == f->stages && f->chip >= 80) {
-            p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
-            x = ptx_mov(k, ptx_u32(0));
-            ptxk__matmul_copy(k, f, s, 0, u + 1, &p, &x);
-        }
         ptxk__tile_commit(k);
+    }
+    if (f->chip >= 80) {
+        p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
+        ptx_if(k, p);
+        for (i = 0; i < 4; i++) zeros[i] = ptx_b32(0);
+        ptxk__matmul_put(k, f, s, f->stages - 1, zeros);
+        ptx_end(k);
     }
     ptxk__matmul_next_stage(k, f, s, 0);
     for (side = 0; side < 2; side++) {
-        for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++)
-            from[side][i] = ptx_var_new(k, s->from[side][i]);
+        for (i = 0; i < f->side[side].passes; i++) from[side][i] = ptx_var_new(k, s->from[side][i]);
     }
     left = block = ptx_var_new(k, steps);
     if (f->blocks) {
@@ -8797,7 +10857,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     {
         count = ptx_get(k, left);
         for (side = 0; side < 2; side++) {
-            for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++) {
+            for (i = 0; i < f->side[side].passes; i++) {
                 x = ptx_get(k, from[side][i]);
                 s->from[side][i] = ptx_ptr(x, PTX_GLOBAL);
             }
@@ -8831,11 +10891,9 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
             }
         }
         for (side = 0; side < 2; side++) {
-            for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++) {
-                x = f->side[side].k_major
-                        ? ptx_ptr_add(k, s->from[side][i], ptx_u32(f->unroll * PTXK__MATMUL_STEP), 1)
-                        : ptxk__advance_rows(k, s->from[side][i], s->ld[side], f->unroll * f->depth,
-                                             f->bytes);
+            for (i = 0; i < f->side[side].passes; i++) {
+                x = s->from[side][i];
+                if (f->side[side].k_major) x = ptx_ptr_add(k, x, ptx_u32(f->unroll * PTXK__MATMUL_STEP), 1);
                 ptx_set(k, from[side][i], x);
             }
         }
@@ -8974,25 +11032,24 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 
 /* -- matmul: parts of k, results -- */
 
-/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
-   whether this block goes on to write results. tile: its index among all, u32. */
-static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile) {
+/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns whether
+   this block goes on to write results. tile: its index among the `divided` tiles that have parts, u32. */
+static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile,
+                                 ptx_val divided) {
     uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
-    ptx_val parts = ptx_nctaid_y(k), part, at, here, own, p, x[4], sum, tiles, last;
+    ptx_val part, at, here, own, p, x[4], sum, last;
     ptx_var loop;
-    tiles = ptx_nctaid_x(k);
     at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, workspace));
     own = ptx_ptr_add(k, at, tile, 4); /* the counter */
-    here = ptx_mul_wide(k, tiles, ptx_u32(4));
+    here = ptx_mul_wide(k, divided, ptx_u32(4));
     here = ptx_add(k, here, ptx_u64(255));
     here = ptx_and(k, here, ptx_u64(~(uint64_t)255));
     at = ptx_ptr_add(k, at, here, 1);
-    here = ptx_mul_wide(k, tile, parts);
+    here = ptx_mul_wide(k, tile, s->parts);
     here = ptx_mul(k, here, ptx_u64(record));
     at = ptx_ptr_add(k, at, here, 1);
     at = ptx_ptr_add(k, at, s->tid, 16);
-    part = ptx_ctaid_y(k);
-    here = ptx_mul_wide(k, part, ptx_u32(record));
+    here = ptx_mul_wide(k, s->index, ptx_u32(record));
     here = ptx_ptr_add(k, at, here, 1);
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
         for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
@@ -9004,7 +11061,7 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
                        ptx_at(here, (int64_t)((i * 2 * ptxk__matmul_frags(f, 1) + j) * threads * 16)), x);
         }
     }
-    last = ptxk__is_last_block(k, s->tid, own, parts, s->shared);
+    last = ptxk__is_last_block(k, s->tid, own, s->parts, s->shared);
     ptx_if(k, last);
     {
         PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, s->sum[i][j][e], ptx_f32(0));
@@ -9028,7 +11085,7 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             }
             part = ptx_add(k, part, ptx_u32(1));
             ptx_set(k, loop, part);
-            p = ptx_setp(k, PTX_LT, part, parts);
+            p = ptx_setp(k, PTX_LT, part, s->parts);
             ptx_while(k, p);
         }
         ptx_end(k);
@@ -9254,15 +11311,15 @@ static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk
 
 /* This block's part of k. */
 static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val parts = ptx_nctaid_y(k), part = ptx_ctaid_y(k), steps, x;
+    ptx_val steps, x;
     steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
-    steps = ptxk_div_up(k, steps, parts);
+    steps = ptxk_div_up(k, steps, s->parts);
     if (f->blocks) {
         steps = ptx_add(k, steps, ptx_u32(1));
         steps = ptx_and(k, steps, ptx_u32(0xfffffffeu));
     }
     steps = ptx_mul(k, steps, ptx_u32(f->depth));
-    x = ptx_mul(k, part, steps);
+    x = ptx_mul(k, s->index, steps);
     s->begin = ptx_min(k, x, s->end);
     x = ptx_add(k, s->begin, steps);
     s->end = ptx_min(k, x, s->end);
@@ -9366,22 +11423,39 @@ static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, pt
     return ptx_mul(k, x, y);
 }
 
-/* One tile of one part of k. */
+/* One tile, or one part of it along k. Blocks of whole tiles come first. */
 static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val tile = ptx_ctaid_x(k), x, y, p;
-    x = ptxk__matmul_count_tiles(k, f, s);
-    s->batch = ptx_div(k, tile, x);
-    y = ptx_mul(k, s->batch, x);
+    ptx_val tile = ptx_ctaid_x(k), each, whole, divided, left, x, y, p;
+    each = ptxk__matmul_count_tiles(k, f, s);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
+    x = ptx_mul(k, each, x);
+    y = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, sm_count));
+    divided = ptx_rem(k, x, y);
+    whole = ptx_sub(k, x, divided);
+    x = ptx_nctaid_x(k);
+    x = ptx_sub(k, x, whole);
+    y = ptx_max(k, divided, ptx_u32(1));
+    s->parts = ptx_div(k, x, y);
+    p = ptx_setp(k, PTX_GE, tile, whole);
+    s->parts = ptx_selp(k, s->parts, ptx_u32(1), p);
+    x = ptx_sub(k, tile, whole);
+    left = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, left, s->parts);
+    x = ptx_sub(k, x, y);
+    s->index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, whole, left);
+    tile = ptx_selp(k, x, tile, p);
+    s->batch = ptx_div(k, tile, each);
+    y = ptx_mul(k, s->batch, each);
     y = ptx_sub(k, tile, y);
     ptxk__matmul_take_problem(k, f, s);
     ptxk__matmul_take_part(k, f, s);
     ptxk__matmul_locate(k, f, s, y);
     ptxk__matmul_sums(k, f, s);
-    x = ptx_nctaid_y(k);
-    p = ptx_setp(k, PTX_GT, x, ptx_u32(1));
+    p = ptx_setp(k, PTX_GT, s->parts, ptx_u32(1));
     ptx_if(k, p);
     {
-        p = ptxk__matmul_join(k, f, s, tile);
+        p = ptxk__matmul_join(k, f, s, left, divided);
         ptx_guard(k, ptx_inv(p));
         ptx_ret(k);
     }
@@ -9923,15 +11997,6 @@ PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, cons
     }
     span[2].written = 1;
     return ptxk__check_spans("activation", span, 3, why);
-}
-
-static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
-    const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
-    ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
-    t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
-    t = ptx_op2(k, PTX_MUL, PTX_RN, t, x);
-    t = ptxk__logistic(k, t);
-    return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
 }
 
 /* gelu(x) = max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, which keeps the precision of small results. */

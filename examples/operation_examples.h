@@ -159,6 +159,28 @@
     X("s8, B transposed, factors of rows", PTX_S8, PTX_S8, PTX_F32, PTXK_MATMUL_TRANS_B, 0, 0,               \
       PTXK_FACTORS_ROW, PTXK_FACTORS_ROW)
 
+#define EXAMPLES_gemm(X)                                                                                     \
+    X("Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
+    X("Q4_K, fast", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 1, 0, 0, 0)                                              \
+    X("Q4_K, all, f16, 16 columns", PTXK_Q4_K, PTX_F16, PTX_F16, 16, 0, 15, 0, 0)                            \
+    X("Q4_K, bf16 x, 32 columns, fast", PTXK_Q4_K, PTX_BF16, PTX_BF16, 32, 1, 0, 0, 0)                       \
+    X("Q4_K, norm, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0, 3, 0, 0)                                 \
+    X("Q5_K, residual", PTXK_Q5_K, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_RESIDUAL, 0, 0)                         \
+    X("Q5_K, 64 columns, fast", PTXK_Q5_K, PTX_F32, PTX_F16, 64, 1, 0, 0, 0)                                 \
+    X("Q6_K", PTXK_Q6_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
+    X("Q6_K, 64 columns, fast", PTXK_Q6_K, PTX_F32, PTX_F32, 64, 1, 0, 0, 0)                                 \
+    X("Q8_0", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
+    X("Q8_0, 32 columns", PTXK_Q8_0, PTX_F32, PTX_F32, 32, 0, 0, 0, 0)                                       \
+    X("Q4_0", PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0)                                                    \
+    X("Q4_0, 16 columns, fast", PTXK_Q4_0, PTX_F32, PTX_F32, 16, 1, 0, 0, 0)                                 \
+    X("f16, f16 x", PTXK_F16, PTX_F16, PTX_F32, 8, 0, 0, 0, 0)                                               \
+    X("f16, 64 columns", PTXK_F16, PTX_F32, PTX_F16, 64, 0, PTXK_GEMM_BIAS, 0, 0)                            \
+    X("Q, K and V with bias", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_BIAS, PTXK_Q4_K, PTXK_Q6_K)   \
+    X("Q, K and V, 64 columns", PTXK_Q8_0, PTX_F32, PTX_F16, 64, 0, 3, PTXK_Q4_0, PTXK_F16)                  \
+    X("SwiGLU, Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                 \
+    X("SwiGLU, Q6_K, 32 columns", PTXK_Q6_K, PTX_F32, PTX_F32, 32, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q6_K, 0)    \
+    X("GeGLU, f16, 64 columns", PTXK_F16, PTX_F16, PTX_F16, 64, 0, PTXK_GEMM_GEGLU, PTXK_F16, 0)
+
 #define EXAMPLES_norm(X)                                                                                     \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
     X("rms 896, f32 to f16, residual", 896, PTXK_NORM_RMS, PTX_F32, PTX_F16, PTX_F32, PTXK_NORM_RESIDUAL)    \

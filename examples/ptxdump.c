@@ -74,8 +74,8 @@ static void append_types(uint64_t set) {
 /* A row of the table, as a line. */
 static void describe_row(const ptx__row *r) {
     static const char *const ids[] = {
-#define ID(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
-#define NO_ID(id, name, sig, types, src, allow, need, dflt, ver, sm)
+#define ID(id, ...) "PTX_" #id,
+#define NO_ID(id, ...)
         PTX_TABLE(ID, NO_ID)};
     const unsigned version = r->version < 63 ? 63u : r->version;
     char text[300];

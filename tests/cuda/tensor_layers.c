@@ -1,4 +1,4 @@
-/* tensor_layers.c - the operations of a layer on tensors: gemv with several matrices, norm, softmax,
+/* tensor_layers.c - the operations of a layer on tensors: gemv, gemm, norm, softmax,
    activation, rope, embed and sample are right in all three forms of a call, and refuse what they cannot do:
    `tensor_layers [LIBRARY]`. Data is fresh in every run; PTXGEN_SEED=n repeats one.
 
@@ -191,6 +191,116 @@ static void test_gemv_swiglu(ptxcu *cu) {
     BAD(gemv, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].n is 32, must be n, 33");
     BAD(gemv, up, (d.more[0].weights.shape[0]--, d.workspace.owner = NULL, d.workspace.address = 0),
         PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.more[0].weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.residual));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+/* -- gemm: the same with more rows of x, which lie in wider rows -- */
+
+static void test_gemm_of_three(ptxcu *cu) {
+    enum { M = 11 };
+    static const uint32_t rows[3] = {40, 24, 9};
+    static float w[3][40 * K], bias[3][40], x[M * 2 * K];
+    ptxcu_gemm_desc d;
+    ptxcu_call call;
+    ptxcu_tensor *weights[3], *biases[3], *y[3], wide, spare;
+    uint32_t i, r, c;
+    memset(&d, 0, sizeof d);
+    weights[0] = &d.weights, biases[0] = &d.bias, y[0] = &d.y;
+    for (i = 0; i < 2; i++)
+        weights[i + 1] = &d.more[i].weights, biases[i + 1] = &d.more[i].bias, y[i + 1] = &d.more[i].y;
+    wide = numbers(cu, x, 2, M, 2 * K, 0);
+    WORKS(cu, ptxcu_tensor_narrow(cu, &wide, 1, K, K, &d.x));
+    d.format = d.more[0].format = d.more[1].format = PTXK_F32;
+    for (i = 0; i < 3; i++) {
+        *weights[i] = numbers(cu, w[i], 2, rows[i], K, 0);
+        *biases[i] = numbers(cu, bias[i], 1, rows[i], 0, 0);
+        *y[i] = make(cu, PTX_F32, 2, M, rows[i], 0);
+        out[i].t = y[i], out[i].n = M * rows[i], out[i].off = 1e-4;
+        for (c = 0; c < M; c++)
+            for (r = 0; r < rows[i]; r++)
+                out[i].want[c * rows[i] + r] = dot(w[i] + r * K, x + c * 2 * K + K, K) + (double)bias[i][r];
+    }
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_WORKSPACE, "gemm: workspace has 0 bytes");
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    CHECK(call.tensors == 11);
+    three_forms(cu, "gemm of three", &call, out, 3, NULL, NULL);
+    spare = make(cu, PTX_F32, 2, M, 40, 0);
+    BAD(gemm, eps, d.eps = (float)NAN, PTXCU_E_ARGUMENT, "gemm: eps is ");
+    BAD(gemm, norm, d.norm = 2, PTXCU_E_ARGUMENT, "gemm: norm is 2, must be 0 or 1");
+    BAD(gemm, gated, d.gated = 1, PTXCU_E_ARGUMENT, "gemm: gated is 1, must be 0, PTXK_GEMM_SWIGLU or");
+    BAD(gemm, gated, d.gated = PTXK_GEMM_GEGLU, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
+    BAD(gemm, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemm: unused is 1, must be 0");
+    BAD(gemm, precision, d.precision = 7, PTXCU_E_SHAPE, "gemm: precision is 7");
+    BAD(gemm, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77, must be PTXK_F32");
+    BAD(gemm, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
+    BAD(gemm, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
+    BAD(gemm, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is set, and bias is not");
+    BAD(gemm, y, d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is a zero tensor");
+    BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_SHAPE, "more[0].y has shape [11, 40], must be [m, n]");
+    BAD(gemm, y, d.y = d.x, PTXCU_E_SHAPE, "");
+    BAD(gemm, second, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
+        "more[0].weights is zero, and must not be with more[1]");
+    BAD(gemm, residual, d.residual = spare, PTXCU_E_SHAPE, "a residual (PTXK_GEMM_RESIDUAL) goes with one");
+    BAD(gemm, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is set, and must not be");
+    WORKS(cu, ptxcu_tensor_free(cu, &spare));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    for (i = 0; i < 3; i++) {
+        WORKS(cu, ptxcu_tensor_free(cu, weights[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, biases[i]));
+        WORKS(cu, ptxcu_tensor_free(cu, y[i]));
+    }
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "was freed");
+    WORKS(cu, ptxcu_tensor_free(cu, &wide));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+static void test_gemm_gated(ptxcu *cu, uint32_t gated) {
+    enum { N = 33, M = 9 };
+    static float gate[N * K], up[N * K], x[M * K], residual[M * N], gamma[K];
+    ptxcu_gemm_desc d;
+    ptxcu_call call;
+    uint32_t r, c, i;
+    memset(&d, 0, sizeof d);
+    d.format = d.more[0].format = PTXK_F32;
+    d.gated = gated;
+    d.norm = 1;
+    d.eps = 1e-3f;
+    d.gamma = numbers(cu, gamma, 1, K, 0, 0);
+    d.x = numbers(cu, x, 2, M, K, 0);
+    d.weights = numbers(cu, gate, 2, N, K, 0);
+    d.more[0].weights = numbers(cu, up, 2, N, K, 0);
+    d.residual = numbers(cu, residual, 2, M, N, 0);
+    d.y = make(cu, PTX_F32, 2, M, N, 0);
+    for (c = 0; c < M; c++) {
+        float scaled[K];
+        double rms = 0;
+        for (i = 0; i < K; i++) rms += (double)x[c * K + i] * (double)x[c * K + i] / K;
+        rms = 1 / sqrt(rms + 1e-3);
+        for (i = 0; i < K; i++) scaled[i] = x[c * K + i] * gamma[i];
+        for (r = 0; r < N; r++) {
+            double g = rms * dot(gate + r * K, scaled, K), u = rms * dot(up + r * K, scaled, K);
+            double z = gated == PTXK_GEMM_SWIGLU ? g : 1.59576912160573071176 * (g + 0.044715 * g * g * g);
+            out[0].want[c * N + r] = g / (1 + exp(-z)) * u + (double)residual[c * N + r];
+        }
+    }
+    out[0].t = &d.y, out[0].n = M * N, out[0].off = 1e-3;
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    three_forms(cu, gated == PTXK_GEMM_SWIGLU ? "gemm, SwiGLU" : "gemm, GeGLU", &call, out, 1, NULL, NULL);
+    BAD(gemm, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
+    BAD(gemm, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is set");
+    BAD(gemm, up, memset(&d.more[0], 0, sizeof d.more[0]), PTXCU_E_ARGUMENT,
+        "more[0].weights is zero, and must not be with gated: it is the up matrix");
+    BAD(gemm, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].weights has 32 rows, must have 33");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.gamma));
     WORKS(cu, ptxcu_tensor_free(cu, &d.x));
     WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
     WORKS(cu, ptxcu_tensor_free(cu, &d.more[0].weights));
@@ -401,6 +511,77 @@ static void test_sample(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.positions));
 }
 
+/* -- matmul -- */
+
+/* d = 2 a b - c + bias of two products: a of each, with factors, b shared; each as it is or a transposed view. */
+static void test_matmul(ptxcu *cu) {
+    enum { M = 5, X = 700, COLUMNS = 9, BATCH = 2 };
+    static float a[BATCH * M * X], b[X * COLUMNS], c[BATCH * M * COLUMNS], bias[COLUMNS], factors[BATCH * M];
+    ptxcu_matmul_desc d;
+    ptxcu_call call;
+    ptxcu_tensor a_kept, b_kept, spare;
+    uint32_t views, i, j, x, n;
+    for (views = 0; views < 4; views++) {
+        uint32_t a_step = views & 1 ? M : 1, a_row = views & 1 ? 1 : X;
+        uint32_t b_step = views & 2 ? 1 : COLUMNS, b_row = views & 2 ? X : 1;
+        memset(&d, 0, sizeof d);
+        a_kept = d.a = numbers(cu, a, 3, BATCH, views & 1 ? X : M, views & 1 ? M : X);
+        b_kept = d.b = numbers(cu, b, 2, views & 2 ? COLUMNS : X, views & 2 ? X : COLUMNS, 0);
+        if (views & 1) WORKS(cu, ptxcu_tensor_transpose(cu, &a_kept, 1, 2, &d.a));
+        if (views & 2) WORKS(cu, ptxcu_tensor_transpose(cu, &b_kept, 0, 1, &d.b));
+        d.c = numbers(cu, c, 3, BATCH, M, COLUMNS);
+        d.bias = numbers(cu, bias, 1, COLUMNS, 0, 0);
+        d.a_factors = numbers(cu, factors, 2, BATCH, M, 0);
+        d.d = make(cu, PTX_F32, 3, BATCH, M, COLUMNS);
+        d.a_kind = PTXK_FACTORS_ROW, d.alpha = 2, d.beta = -1;
+        for (n = 0; n < BATCH; n++)
+            for (i = 0; i < M; i++)
+                for (j = 0; j < COLUMNS; j++) {
+                    double sum = 0;
+                    for (x = 0; x < X; x++)
+                        sum += (double)a[n * M * X + i * a_row + x * a_step] * (double)b[x * b_step + j * b_row];
+                    out[0].want[(n * M + i) * COLUMNS + j] = 2 * sum * (double)factors[n * M + i]
+                                                             - (double)c[(n * M + i) * COLUMNS + j]
+                                                             + (double)bias[j];
+                }
+        out[0].t = &d.d, out[0].n = BATCH * M * COLUMNS, out[0].off = 1e-3;
+        WORKS(cu, ptxcu_matmul_prepare(cu, &d, &call));
+        CHECK(call.plan.workspace_bytes > 0);
+        EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_WORKSPACE, "matmul: workspace has 0 bytes");
+        WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+        WORKS(cu, ptxcu_sync(cu)); /* which clears it in the default stream */
+        WORKS(cu, ptxcu_matmul_prepare(cu, &d, &call));
+        three_forms(cu, "matmul", &call, out, 1, NULL, NULL);
+        spare = d.d; /* in the place of c */
+        d.d = d.c;
+        WORKS(cu, ptxcu_matmul_prepare(cu, &d, &call));
+        three_forms(cu, "matmul in place", &call, out, 1, &d.c, c);
+        d.d = spare;
+        BAD(matmul, a, d.a.shape[2]--, PTXCU_E_SHAPE, "matmul: b has shape");
+        BAD(matmul, a, d.a.type = PTX_BF16, PTXCU_E_SHAPE, "b_type is PTX_F32, must be a_type");
+        BAD(matmul, a_type, d.a_type = PTX_F16, PTXCU_E_ARGUMENT, "a_type is PTX_F16, must be PTX_E4M3");
+        BAD(matmul, a_type, d.a_type = PTX_E4M3, PTXCU_E_SHAPE, "a is of type f32, must be b8 or u8");
+        BAD(matmul, c, memset(&d.c, 0, sizeof d.c), PTXCU_E_ARGUMENT, "c is zero, and beta is -1");
+        BAD(matmul, d, d.d = d.bias, PTXCU_E_SHAPE, "matmul: d has shape [9]");
+        BAD(matmul, d, d.d = d.a, PTXCU_E_SHAPE, "matmul: ");
+        BAD(matmul, d, d.d.address += 36, PTXCU_E_SHAPE, "fields were changed");
+        BAD(matmul, bias, d.bias = d.a_factors, PTXCU_E_SHAPE, "matmul: bias has shape");
+        BAD(matmul, a_kind, d.a_kind = 0, PTXCU_E_ARGUMENT, "a_factors is set, and its kind is 0");
+        BAD(matmul, b_kind, d.b_kind = 2, PTXCU_E_ARGUMENT, "b_factors is zero, and its kind is 2");
+        BAD(matmul, a_kind, d.a_kind = 3, PTXCU_E_SHAPE, "matmul: a_factors has shape");
+        BAD(matmul, a_kind, d.a_kind = 1, PTXCU_E_SHAPE, "matmul: a_factors has shape");
+        BAD(matmul, precision, d.precision = 2, PTXCU_E_SHAPE, "matmul: precision is 2");
+        BAD(matmul, activation, d.activation = 9, PTXCU_E_SHAPE, "matmul: activation is 9");
+        WORKS(cu, ptxcu_tensor_free(cu, &a_kept));
+        WORKS(cu, ptxcu_tensor_free(cu, &b_kept));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.c));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.d));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.bias));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.a_factors));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+    }
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     counter c;
@@ -414,6 +595,10 @@ int main(int argc, char **argv) {
         find_extras(cu);
         test_gemv_of_three(cu);
         test_gemv_swiglu(cu);
+        test_gemm_of_three(cu);
+        test_gemm_gated(cu, PTXK_GEMM_SWIGLU);
+        test_gemm_gated(cu, PTXK_GEMM_GEGLU);
+        test_matmul(cu);
         test_norm(cu);
         test_softmax(cu);
         test_activation(cu);

@@ -9,43 +9,54 @@
 
 #define OP static inline __attribute__((unused, always_inline))
 static _Thread_local double twin_share;
+static _Thread_local double twin_sign = 1; /* -1: those of rcp and rsqrt go the other way */
 
 OP float f_(uint32_t x) { float v; memcpy(&v, &x, 4); return v; }
 OP uint32_t b_(float v) { uint32_t x; memcpy(&x, &v, 4); return x; }
 OP double g_(uint64_t x) { double v; memcpy(&v, &x, 8); return v; }
 OP uint64_t d_(double v) { uint64_t x; memcpy(&x, &v, 8); return x; }
 
-/* The result of an approximate instruction: v, moved by a part of `bound`, never beyond it. */
+/* The result of an approximate instruction: v, moved by a part of `bound`, never beyond it; the other way where
+ * it is negative. */
 static inline __attribute__((unused)) uint32_t moved(uint32_t operand, double v, double bound)
 {
-    double share = twin_share, goal;
+    double share = bound < 0 ? -twin_share : twin_share, goal;
     float r = (float)v;
     if (share == 0 || !isfinite(v) || v == 0 || !(fabs(v) >= 0x1p-126)) return b_(r);
-    if (share == 2) {
+    if (fabs(share) == 2) {
         uint32_t h = operand * 0x9e3779b9u;
         h = (h ^ h >> 15) * 0x85ebca6bu;
         share = (double)(int32_t)(h ^ h >> 13) * 0x1p-31;
     }
+    bound = fabs(bound);
     goal = v + share * bound;
     r = (float)goal;
     if (fabs((double)r - v) > bound) r = nextafterf(r, (float)v);
     if (!isfinite(r) || fabsf(r) < 0x1p-126f) return b_((float)v);
     return b_(r);
 }
-OP double ulp_(double v)
-{
-    uint32_t e = b_(fabsf((float)v)) & 0x7f800000u;
-    return (double)f_(e) * 0x1p-23;
-}
+OP double ulp_(double v) { return g_((d_(v) & UINT64_C(0x7ff) << 52) - (UINT64_C(23) << 52)); }
 OP float ftz_(uint32_t x) { return (x & 0x7f800000u) ? f_(x) : f_(x & 0x80000000u); }
 OP uint32_t out_(uint32_t x) { return (x & 0x7f800000u) ? x : x & 0x80000000u; }
-OP uint32_t ex2_approx_f32(uint32_t a) { double v = exp2((double)f_(a)); return moved(a, v, 2 * ulp_(v)); }
-OP uint32_t ex2_approx_ftz_f32(uint32_t a) { double v = exp2((double)ftz_(a)); return out_(moved(a, v, 2 * ulp_(v))); }
-OP uint32_t rcp_approx_ftz_f32(uint32_t a) { double v = 1 / (double)ftz_(a); return out_(moved(a, v, ulp_(v))); }
+OP uint32_t ex2_approx_f32(uint32_t a)
+{
+    double v = exp2((double)f_(a));
+    return moved(a, v, 2 * ulp_(v));
+}
+OP uint32_t ex2_approx_ftz_f32(uint32_t a)
+{
+    double v = exp2((double)ftz_(a));
+    return out_(moved(a, v, 2 * ulp_(v)));
+}
+OP uint32_t rcp_approx_ftz_f32(uint32_t a)
+{
+    double v = 1 / (double)ftz_(a);
+    return out_(moved(a, v, twin_sign * ulp_(v)));
+}
 OP uint32_t rsqrt_approx_ftz_f32(uint32_t a)
 {
     double v = 1 / sqrt((double)ftz_(a));
-    return out_(moved(a, v, fabs(v) * 0x1.125p-23)); /* 2^-22.9 */
+    return out_(moved(a, v, twin_sign * fabs(v) * 0x1.125p-23)); /* 2^-22.9 */
 }
 OP uint32_t lg2_approx_ftz_f32(uint32_t a)
 {

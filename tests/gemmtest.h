@@ -1,0 +1,359 @@
+/* gemmtest.h - what the tests of gemm share: problems with random data, launched and compared with double, by a
+ * bound derived from the arithmetic.
+ *
+ * Include it behind _POSIX_C_SOURCE and ptxgen_kernels.h. */
+#ifndef GEMMTEST_H
+#define GEMMTEST_H
+
+#include "kerneltest.h"
+#include "reference/gemv.h"
+
+#define GUARD 64u /* bytes of poison behind y that must stay */
+
+typedef struct matrix {
+    int type; /* of blocks.h */
+    uint32_t n;
+    size_t row_bytes, y_bytes;
+    unsigned char *weights;
+    float *bias;
+    void *y; /* read back */
+} matrix;
+
+typedef struct problem {
+    ptxk_gemm_desc desc;
+    ptxk_gemm_shape shape;
+    double eps;
+    int in_place; /* y is the residual */
+    uint32_t x_stride, y_stride, residual_stride; /* 0: packed */
+    uint32_t row_step, column_step;               /* of what is compared */
+    uint32_t matrices, outputs;
+    matrix m[3];
+    void *x;
+    float *gamma;
+    void *residual;
+    ptx_plan plan;
+    double worst, worst_norms; /* largest error beside its bound, and beside |W| |x| */
+} problem;
+
+static const struct format {
+    uint32_t format;
+    int type;
+    const char *name;
+} formats[] = {{PTXK_Q4_K, REF_BLOCK_Q4_K, "Q4_K"}, {PTXK_Q8_0, REF_BLOCK_Q8_0, "Q8_0"},
+               {PTXK_Q4_0, REF_BLOCK_Q4_0, "Q4_0"}, {PTXK_Q5_K, REF_BLOCK_Q5_K, "Q5_K"},
+               {PTXK_Q6_K, REF_BLOCK_Q6_K, "Q6_K"}, {PTXK_F32, REF_BLOCK_F32, "f32"},
+               {PTXK_F16, REF_BLOCK_F16, "f16"},    {PTXK_BF16, REF_BLOCK_BF16, "bf16"}};
+#define FORMATS (sizeof formats / sizeof *formats)
+
+static int type_of(uint32_t format)
+{
+    size_t i;
+    for (i = 0; i < FORMATS; i++)
+        if (formats[i].format == format) return formats[i].type;
+    return -1;
+}
+
+static enum ref_format ref_of(uint32_t type)
+{
+    return type == PTX_F16 ? REF_F16 : type == PTX_BF16 ? REF_BF16 : REF_F32;
+}
+
+static void random_factor(unsigned char *at, double size)
+{
+    uint16_t any = (uint16_t)random_u32();
+    if (size > 0) ref_put_u16(at, ref_to_f16(size * (0.5 + fabs(random_within(1)))));
+    else ref_put_u16(at, (uint16_t)(any & ((any & 0x7c00) == 0x7c00 ? 0xbfff : 0xffff)));
+}
+
+/* Any bits are weights, but factors are finite: `size` large, or with 0 any. */
+static void random_blocks(int type, unsigned char *at, size_t bytes, double size)
+{
+    size_t step = ref_block_bytes(type), i;
+    for (i = 0; i < bytes; i++) at[i] = (unsigned char)random_u32();
+    for (i = 0; i < bytes; i += step) {
+        float x = (float)(size > 0 ? random_within(size * 30)
+                                   : ldexp(random_within(1), (int)random_below(40) - 30));
+        switch (type) {
+        case REF_BLOCK_F32: memcpy(at + i, &x, 4); break;
+        case REF_BLOCK_BF16: ref_put_u16(at + i, ref_to_bf16((double)x)); break;
+        case REF_BLOCK_F16:
+            random_factor(at + i, size > 0 ? 30 * size : 0);
+            if (size > 0 && random_below(2)) at[i + 1] |= 0x80;
+            break;
+        case REF_BLOCK_Q6_K: random_factor(at + i + 208, size / 16); break;
+        case REF_BLOCK_Q4_K:
+        case REF_BLOCK_Q5_K:
+            random_factor(at + i + 2, size / 4);
+            random_factor(at + i, size / 31);
+            break;
+        default: random_factor(at + i, size);
+        }
+    }
+}
+
+static uint32_t stride_or(uint32_t stride, uint32_t n)
+{
+    return stride ? stride : n;
+}
+
+static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, double size)
+{
+    matrix *m = &p->m[i];
+    uint32_t r;
+    m->type = type_of(format);
+    m->n = n;
+    m->row_bytes = ref_row_bytes(m->type, p->shape.k);
+    CHECK(m->row_bytes == ptxk_row_bytes(format, p->shape.k));
+    m->weights = (unsigned char *)malloc(m->row_bytes * n + 4);
+    random_blocks(m->type, m->weights, m->row_bytes * n, size);
+    m->bias = (float *)malloc(n * sizeof *m->bias);
+    for (r = 0; r < n; r++) m->bias[r] = (float)random_within(2);
+}
+
+static problem problem_of(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, double size)
+{
+    problem p;
+    uint32_t pair = desc->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU), k = shape->k, m = shape->m;
+    size_t i;
+    memset(&p, 0, sizeof p);
+    p.desc = *desc;
+    p.shape = *shape;
+    p.eps = 1e-5;
+    p.row_step = p.column_step = 1;
+    p.matrices = desc->third ? 3 : desc->second || pair ? 2 : 1;
+    p.outputs = pair ? 1 : p.matrices;
+    matrix_new(&p, 0, desc->format, shape->n, size);
+    if (p.matrices > 1) matrix_new(&p, 1, desc->second, pair ? shape->n : shape->second_n, size);
+    if (p.matrices > 2) matrix_new(&p, 2, desc->third, shape->third_n, size);
+    if (random_below(2)) p.x_stride = k + 8 * random_below(5);
+    if (random_below(2)) p.y_stride = shape->n + random_below(9);
+    if (random_below(2)) p.residual_stride = shape->n + random_below(9);
+    p.x = malloc((size_t)stride_or(p.x_stride, k) * m * 4);
+    for (i = 0; i < (size_t)stride_or(p.x_stride, k) * m; i++) {
+        double v = random_within(2);
+        ref_put(p.x, ref_of(desc->x_type), i, random_below(50) ? v * v * v : v * 8); /* a few large ones */
+    }
+    p.gamma = (float *)malloc(k * sizeof *p.gamma);
+    for (i = 0; i < k; i++) p.gamma[i] = (float)(1 + random_within(0.7));
+    p.residual = malloc((size_t)(shape->n + 8) * m * 4); /* for any stride */
+    for (i = 0; i < (size_t)(shape->n + 8) * m; i++)
+        ref_put(p.residual, ref_of(desc->output_type), i, random_within(3));
+    return p;
+}
+
+static void problem_free(problem *p)
+{
+    uint32_t i;
+    for (i = 0; i < p->matrices; i++) {
+        free(p->m[i].weights);
+        free(p->m[i].bias);
+        free(p->m[i].y);
+    }
+    free(p->x);
+    free(p->gamma);
+    free(p->residual);
+}
+
+/* Of output i: y_stride is of the first. */
+static uint32_t y_stride_of(const problem *p, uint32_t i)
+{
+    return i ? p->m[i].n : stride_or(p->y_stride, p->m[i].n);
+}
+
+/* Plans, launches, reads y back. The weights lie in memory of exactly their size. */
+static void problem_launch(problem *p)
+{
+    ptx_module_desc module_desc;
+    ptxk_gemm_args args;
+    ptxk_message why;
+    ptx_module *m;
+    const char *text;
+    void *module;
+    uint32_t i, j;
+    unsigned char *zeros, *poison;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = p->shape.target;
+    m = ptx_module_new(&module_desc);
+    ptxk_gemm_emit(m, &p->desc);
+    text = ptx_text(m, NULL);
+    if (p->in_place) p->residual_stride = p->y_stride;
+    CHECK_MORE(!ptxk_gemm_plan(&p->desc, &p->shape, &p->plan, &why), why.text);
+    if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message) || !(module = load_text(text))) return;
+    memset(&args, 0, sizeof args);
+    for (i = 0; i < p->matrices; i++) {
+        matrix *a = &p->m[i];
+        a->y_bytes = (size_t)y_stride_of(p, i) * p->shape.m * ref_bytes(ref_of(p->desc.output_type));
+        free(a->y);
+        a->y = malloc(a->y_bytes + GUARD);
+        poison = (unsigned char *)a->y;
+        memset(poison, 0xff, a->y_bytes + GUARD); /* NaN in all types */
+        if (p->in_place) memcpy(poison, p->residual, a->y_bytes);
+        args.matrix[i].weights = upload(a->weights, a->row_bytes * a->n);
+        args.matrix[i].bias = upload(a->bias, (size_t)a->n * 4);
+        args.matrix[i].y = upload(poison, a->y_bytes + GUARD);
+        args.matrix[i].n = a->n;
+        args.matrix[i].y_stride = i ? 0 : p->y_stride;
+    }
+    args.x = upload(p->x, ((size_t)stride_or(p->x_stride, p->shape.k) * (p->shape.m - 1) + p->shape.k)
+                              * ref_bytes(ref_of(p->desc.x_type)));
+    args.x_stride = p->x_stride;
+    args.gamma = upload(p->gamma, (size_t)p->shape.k * 4);
+    args.residual = p->in_place ? args.matrix[0].y
+                                : upload(p->residual, (size_t)stride_or(p->residual_stride, p->shape.n)
+                                                          * p->shape.m * ref_bytes(ref_of(p->desc.output_type)));
+    args.residual_stride = p->residual_stride;
+    CHECK(cu.cuMemAlloc(&args.workspace, (size_t)p->plan.workspace_bytes + 1) == 0);
+    if (p->plan.zero_bytes) {
+        zeros = (unsigned char *)calloc((size_t)p->plan.zero_bytes, 1);
+        CHECK(cu.cuMemcpyHtoD(args.workspace, zeros, (size_t)p->plan.zero_bytes) == 0);
+        free(zeros);
+    }
+    args.m = p->shape.m;
+    args.k = p->shape.k;
+    args.eps = (float)p->eps;
+    CHECK_MORE(!ptxk_gemm_check(&p->desc, &args, &why), why.text);
+    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
+    for (i = 0; i < p->plan.launches; i++) launch_entry(m, module, &p->plan.launch[i], &args, sizeof args);
+    CHECK(cu.cuCtxSynchronize() == 0);
+    for (j = 0; j < p->matrices; j++) {
+        const unsigned char *y = (const unsigned char *)p->m[j].y;
+        CHECK(cu.cuMemcpyDtoH(p->m[j].y, args.matrix[j].y, p->m[j].y_bytes + GUARD) == 0);
+        for (i = 0; i < GUARD && y[p->m[j].y_bytes + i] == 0xff; i++) continue;
+        CHECK(i == GUARD);
+    }
+    if (p->plan.zero_bytes) { /* the counters are 0 again */
+        zeros = (unsigned char *)malloc((size_t)p->plan.zero_bytes);
+        CHECK(cu.cuMemcpyDtoH(zeros, args.workspace, (size_t)p->plan.zero_bytes) == 0);
+        for (i = 0; i < p->plan.zero_bytes && !zeros[i]; i++) continue;
+        CHECK(i == p->plan.zero_bytes);
+        free(zeros);
+    }
+    check_reports();
+    if (!p->in_place) cu.cuMemFree(args.residual);
+    for (i = 0; i < p->matrices; i++) {
+        cu.cuMemFree(args.matrix[i].weights);
+        cu.cuMemFree(args.matrix[i].bias);
+        cu.cuMemFree(args.matrix[i].y);
+    }
+    cu.cuMemFree(args.x);
+    cu.cuMemFree(args.gamma);
+    cu.cuMemFree(args.workspace);
+    cu.cuModuleUnload(module);
+    ptx_module_free(m);
+}
+
+/* What row r of matrix i gives with row c of x, before a residual; with its bound and |W| |x|.
+ *
+ * With u = 2^-24: x' = x gamma is rounded (u) and represented in 22 bits or more, or 2^-39 of the row's largest
+ * (fast: 11, bf16 16, 2^-28): e_i. f32 weights: their two numbers lack 2^-20, and the product of the smaller
+ * ones 2^-21 (fast: 2^-11). A tensor core cuts each of the at most 17 terms of a step to 24 bits of the largest, and
+ * its sum to 2^-23: 19 u of the sum of all sizes in a unit, in at most 64 steps. Then sums of units and slices,
+ * factors and the epilogue, in f32. */
+static double problem_row(const problem *p, uint32_t i, uint32_t r, const float *x, double rms, double *bound,
+                          double *norms)
+{
+    const matrix *m = &p->m[i];
+    const double u = 0x1p-24, fast = p->desc.precision == PTXK_GEMM_FAST;
+    const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k;
+    const uint32_t unit = m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
+    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0;
+    uint32_t j;
+    relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
+    if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
+    if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
+    for (j = 0; j < k; j++) {
+        double v = fabs((double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1));
+        if (v > most) most = v;
+    }
+    for (j = 0; j < k; j++) {
+        double v = (double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1), size, e;
+        double w = ref_weight(m->type, m->weights + m->row_bytes * r + j / values * ref_block_bytes(m->type),
+                              (int)(j % values), &size);
+        e = (relative + u) * fabs(v) + most * (fast ? 0x1p-28 : 0x1p-39);
+        y += w * v;
+        direct += fabs(w) * e + weight * size * fabs(v);
+        size_sum += size * (fabs(v) + e);
+        w2 += w * w;
+        x2 += v * v;
+    }
+    *bound = direct + (64 * 19 + (double)k / unit + 40) * u * size_sum;
+    *norms = rms * sqrt(w2) * sqrt(x2);
+    y *= rms;
+    *bound = rms * *bound + 30 * u * fabs(y);
+    if (p->desc.flags & PTXK_GEMM_BIAS) {
+        y += (double)m->bias[r];
+        *bound += u * fabs(y);
+    }
+    return y;
+}
+
+/* Compares row c of output i with double. The pairs: |silu'|, |gelu'| <= 1.13; e^-g with its argument's roundings
+ * and the approximation is right to (2 |g| + 8) u of |g|. */
+static void compare_row(problem *p, uint32_t i, uint32_t c)
+{
+    const double u = 0x1p-24;
+    const enum ref_format in = ref_of(p->desc.x_type), out = ref_of(p->desc.output_type);
+    const uint32_t k = p->shape.k, pair = p->desc.flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU);
+    char detail[240] = "";
+    uint32_t r, e, wrong = 0;
+    double rms = 1;
+    float *x = (float *)malloc(k * sizeof *x);
+    for (e = 0; e < k; e++) x[e] = (float)ref_get(p->x, in, (size_t)c * stride_or(p->x_stride, k) + e);
+    if (p->desc.flags & PTXK_GEMM_NORM) rms = ref_rms(x, k, (double)(float)p->eps);
+    for (r = random_below(p->row_step); r < p->m[i].n; r += p->row_step) {
+        double have = ref_get(p->m[i].y, out, (size_t)c * y_stride_of(p, i) + r), bound, norms, want, error;
+        want = problem_row(p, i, r, x, rms, &bound, &norms);
+        if (pair) {
+            double up_bound, up = problem_row(p, 1, r, x, rms, &up_bound, &norms), g = want;
+            double z = 0.79788456080286535588 * (g + 0.044715 * g * g * g);
+            want = pair == PTXK_GEMM_SWIGLU ? ref_silu(g) : g / (1 + exp(-2 * z));
+            bound = 1.13 * bound * (fabs(up) + up_bound) + fabs(want) * up_bound
+                    + (2 * fabs(g) + 30) * u * (fabs(want) + fabs(g) / (1 + z * z)) * fabs(up);
+            want *= up;
+        }
+        if (p->desc.flags & PTXK_GEMM_RESIDUAL)
+            want += ref_get(p->residual, out, (size_t)c * stride_or(p->residual_stride, p->shape.n) + r);
+        bound = 1.01 * bound + 2 * u * fabs(want) + 1e-30;
+        error = fabs(have - want);
+        if (out == REF_F16) {
+            if (fabs(want) > 65000) continue; /* infinite or not, either is right */
+            bound += 0x1p-11 * fabs(want) + 0x1p-25;
+        } else if (out == REF_BF16) {
+            bound += 0x1p-8 * fabs(want);
+        } else if (p->desc.flags < PTXK_GEMM_BIAS && norms > 0) {
+            if (error - 2 * u * fabs(want) > p->worst_norms * norms) p->worst_norms = error / norms;
+        }
+        if (error > p->worst * bound) p->worst = error / bound;
+        if (!(error <= bound) && !wrong++)
+            (void)snprintf(detail, sizeof detail,
+                           "sm_%u type %d m %u n %u k %u columns %u precision %u flags %u: matrix %u, row %u, row %u "
+                           "of x is %.9g, not %.9g +- %.3g",
+                           (unsigned)(p->shape.target & 0xfff), p->m[i].type, p->shape.m, p->m[i].n, k,
+                           p->desc.columns, p->desc.precision, p->desc.flags, i, r, c, have, want, bound);
+    }
+    CHECK_MORE(wrong == 0, detail);
+    free(x);
+}
+
+static double most_of_bound, most_of_norms[2];
+
+/* The promise: 2e-6 of |W| |x|; fast 1e-4 (tf32, 2^-10 of each product, and f32 weights 2^-19, excepted). */
+static void problem_compare(problem *p)
+{
+    uint32_t i, c, fast = p->desc.precision == PTXK_GEMM_FAST;
+    int words = p->desc.format == PTXK_F32 || p->desc.second == PTXK_F32 || p->desc.third == PTXK_F32;
+    for (i = 0; i < p->outputs; i++)
+        for (c = random_below(p->column_step); c < p->shape.m; c += p->column_step) compare_row(p, i, c);
+    if (p->shape.k >= 1024)
+        CHECK_MORE(p->worst_norms <= (fast ? words ? 0x1p-10 : 1e-4 : words ? 0x1p-19 : 2e-6), "of |W| |x|");
+    if (p->worst > most_of_bound) most_of_bound = p->worst;
+    if (p->shape.k >= 1024 && !words && p->worst_norms > most_of_norms[fast]) most_of_norms[fast] = p->worst_norms;
+}
+
+static void problem_run(problem *p)
+{
+    problem_launch(p);
+    problem_compare(p);
+}
+
+#endif

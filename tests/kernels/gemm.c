@@ -1,0 +1,351 @@
+/* gemm.c - matrix products with any number of columns: shapes, formats, epilogues and inputs against double, with a
+ * bound derived from the arithmetic (tests/gemmtest.h), the same bits in every run, traffic and instructions.
+ *
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
+ * PTXGEN_SEED=n repeats one. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../../ptxgen_kernels.h"
+
+#include "../gemmtest.h"
+#include "../sass.h"
+
+static unsigned any_target(uint32_t least)
+{
+    static const unsigned targets[] = {75, 80, 86, 89, 90};
+    unsigned t;
+    do t = targets[random_below(5)];
+    while (t < least || (int)t > capability);
+    return t;
+}
+
+static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns,
+                           uint32_t precision, uint32_t flags)
+{
+    ptxk_gemm_desc desc;
+    ptxk_gemm_shape shape;
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    desc.format = format;
+    desc.x_type = desc.output_type = PTX_F32;
+    desc.columns = columns ? columns : ptxk_gemm_columns(m);
+    desc.precision = precision;
+    desc.flags = flags;
+    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
+    shape.m = m;
+    shape.n = n;
+    shape.k = k;
+    shape.sm_count = 1 + random_below(140);
+    shape.target = PTX_SM(any_target(format == PTXK_BF16 || format == PTXK_F32 ? 80 : 75));
+    return problem_of(&desc, &shape, 0.02);
+}
+
+static void one(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns, uint32_t precision,
+                uint32_t flags)
+{
+    problem p = problem_new(format, m, n, k, columns, precision, flags);
+    problem_run(&p);
+    problem_free(&p);
+}
+
+static uint32_t unit_of(uint32_t format)
+{
+    return ptxk__block_step(ptxk__block_of(format));
+}
+
+/* -- shapes -- */
+
+static void every_n(void)
+{
+    static const uint32_t n[] = {1, 2, 15, 16, 17, 31, 63, 65, 127, 128, 129, 251, 257};
+    uint32_t i;
+    for (i = 0; i < sizeof n / sizeof *n; i++)
+        one(formats[i % FORMATS].format, 1 + random_below(9), n[i], 512, 0, i & 1, 0);
+}
+
+static void every_m(void)
+{
+    static const uint32_t m[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 131};
+    uint32_t i;
+    for (i = 0; i < sizeof m / sizeof *m; i++) {
+        one(PTXK_Q4_K, m[i], 20 + random_below(150), 256, 0, i & 1, 0);
+        one(formats[random_below(FORMATS)].format, m[i], 20 + random_below(60), 512, 8u << random_below(4), i & 1, 0);
+    }
+}
+
+/* Whole blocks of every number, tails of a unit and of a step among them. */
+static void every_k(void)
+{
+    static const uint32_t blocks[] = {1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 37};
+    uint32_t i, f;
+    for (f = 0; f < FORMATS; f++)
+        for (i = 0; i < sizeof blocks / sizeof *blocks; i++)
+            one(formats[f].format, 1 + random_below(8), 1 + random_below(140), unit_of(formats[f].format) * blocks[i],
+                8, i & 1, 0);
+}
+
+static void every_format_column_and_precision(void)
+{
+    uint32_t f, c;
+    for (f = 0; f < FORMATS; f++)
+        for (c = 8; c <= 64; c *= 2) {
+            one(formats[f].format, 1 + random_below(c + 8), 1 + random_below(150), 256 * (1 + random_below(6)), c,
+                PTXK_GEMM_EXACT, 0);
+            one(formats[f].format, 1 + random_below(c + 8), 1 + random_below(150), 256 * (1 + random_below(6)), c,
+                PTXK_GEMM_FAST, 0);
+        }
+}
+
+static void every_type_and_flag(void)
+{
+    static const uint32_t types[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t flags, i;
+    for (flags = 0; flags < 64; flags++) {
+        uint32_t format = formats[random_below(FORMATS)].format;
+        problem p;
+        ptxk_gemm_desc desc;
+        if ((flags & 48) == 48) continue;
+        for (i = 0; i < 2; i++) {
+            ptxk_gemm_shape shape;
+            p = problem_new(format, 1 + random_below(20), 1 + random_below(90), 256 * (1 + random_below(4)),
+                            8u << random_below(4), i, flags);
+            desc = p.desc;
+            shape = p.shape;
+            problem_free(&p);
+            desc.x_type = types[random_below(3)];
+            desc.output_type = types[random_below(3)];
+            p = problem_of(&desc, &shape, 0.02);
+            p.in_place = random_below(2) && flags & PTXK_GEMM_RESIDUAL;
+            if (p.in_place) p.residual_stride = p.y_stride;
+            problem_run(&p);
+            problem_free(&p);
+        }
+    }
+}
+
+static void several_matrices(void)
+{
+    uint32_t i;
+    for (i = 0; i < 12; i++) {
+        ptxk_gemm_desc desc;
+        ptxk_gemm_shape shape;
+        problem p;
+        memset(&desc, 0, sizeof desc);
+        memset(&shape, 0, sizeof shape);
+        desc.format = formats[random_below(FORMATS)].format;
+        desc.second = formats[random_below(FORMATS)].format;
+        if (i & 1) desc.third = formats[i & 2 ? random_below(FORMATS) : 0].format;
+        if (i == 3) desc.second = desc.third = desc.format;
+        desc.x_type = desc.output_type = PTX_F32;
+        desc.columns = 8u << random_below(4);
+        desc.flags = i % 4 < 2 ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA | PTXK_GEMM_BIAS : 0;
+        shape.m = 1 + random_below(20);
+        shape.n = 1 + random_below(150);
+        shape.second_n = 1 + random_below(150);
+        shape.third_n = 1 + random_below(150);
+        shape.k = 256 * (1 + random_below(5));
+        shape.sm_count = 1 + random_below(100);
+        shape.target = PTX_SM(any_target(80));
+        p = problem_of(&desc, &shape, 0.02);
+        problem_run(&p);
+        problem_free(&p);
+    }
+}
+
+static void deep_rows(void)
+{
+    one(PTXK_Q4_K, 2, 40, 14336, 8, 0, 0);
+    one(PTXK_Q6_K, 2, 20, 14336, 8, 0, 0);
+    one(PTXK_Q8_0, 1, 20, 14336, 8, 0, PTXK_GEMM_NORM);
+    one(PTXK_Q4_K, 1, 3, 1u << 20, 8, 0, 0);
+    one(PTXK_F16, 1, 3, 100008, 8, 0, 0);
+}
+
+/* -- inputs -- */
+
+static float y_of(const problem *p, uint32_t c, uint32_t r)
+{
+    return ((const float *)p->m[0].y)[(size_t)c * y_stride_of(p, 0) + r];
+}
+
+static void x_that_is_not_finite_spoils_its_row_only(void)
+{
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    uint32_t i, c, r;
+    for (i = 0; i < 2 * FORMATS; i++) {
+        problem p = problem_new(formats[i / 2].format, 11, 37, 512, 0, i & 1, i & 2 ? PTXK_GEMM_NORM : 0);
+        ((float *)p.x)[(size_t)4 * stride_or(p.x_stride, 512) + random_below(512)] = bad[i % 3];
+        problem_launch(&p);
+        for (c = 0; c < 11; c++)
+            for (r = 0; r < 37; r++) CHECK(c == 4 ? isnan(y_of(&p, c, r)) : isfinite(y_of(&p, c, r)));
+        problem_free(&p);
+    }
+}
+
+static void large_small_and_zero_x(void)
+{
+    uint32_t i, r, e;
+    for (i = 0; i < 2 * FORMATS; i++) { /* f32 up to where products still fit; tiny; 0 */
+        problem p = problem_new(formats[i / 2].format, 3, 21, 512, 0, 0, i & 1 ? PTXK_GEMM_GAMMA : 0);
+        for (e = 0; e < 512; e++) {
+            ((float *)p.x)[e] *= 1e30f;
+            ((float *)p.x)[stride_or(p.x_stride, 512) + e] *= 1e-28f;
+            ((float *)p.x)[2 * stride_or(p.x_stride, 512) + e] = 0;
+        }
+        problem_run(&p);
+        for (r = 0; r < 21; r++) CHECK(y_of(&p, 2, r) == 0);
+        problem_free(&p);
+    }
+    { /* the ends of f16, exact */
+        problem p = problem_new(PTXK_F16, 2, 33, 256, 8, 0, 0), q;
+        ptxk_gemm_desc desc = p.desc;
+        ptxk_gemm_shape shape = p.shape;
+        problem_free(&p);
+        desc.x_type = PTX_F16;
+        q = problem_of(&desc, &shape, 0.02);
+        for (e = 0; e < 256; e++) {
+            ref_put(q.x, REF_F16, e, random_below(2) ? 65504 : -65504);
+            ref_put(q.x, REF_F16, stride_or(q.x_stride, 256) + e, 0x1p-24 * (1 + random_below(3)));
+        }
+        problem_run(&q);
+        problem_free(&q);
+    }
+}
+
+static void a_bad_block_spoils_its_row_only(void)
+{
+    static const size_t factor[] = {0, 0, 0, 0, 208};
+    uint32_t i, r, bad = 11;
+    for (i = 0; i < 10; i++) {
+        problem p = problem_new(formats[i / 2].format, 2, 37, 1536, 8, i & 1, 0);
+        uint32_t step = (uint32_t)ref_block_bytes(p.m[0].type);
+        ref_put_u16(p.m[0].weights + bad * p.m[0].row_bytes + 5 * step + factor[i / 2],
+                    ref_to_f16(i & 1 ? NAN : INFINITY));
+        problem_launch(&p);
+        for (r = 0; r < 37; r++) CHECK(isfinite(y_of(&p, 1, r)) == (r != bad));
+        problem_free(&p);
+    }
+}
+
+static void any_factor(void)
+{
+    uint32_t i;
+    for (i = 0; i < FORMATS; i++) { /* subnormal, 0, either sign, to the largest */
+        problem p = problem_new(formats[i].format, 3, 50, 1024, 8, 0, 0), q;
+        ptxk_gemm_desc desc = p.desc;
+        ptxk_gemm_shape shape = p.shape;
+        problem_free(&p);
+        q = problem_of(&desc, &shape, 0);
+        memset(q.m[0].weights + q.m[0].row_bytes, 0, q.m[0].row_bytes); /* a row of zeros */
+        problem_run(&q);
+        CHECK(y_of(&q, 0, 1) == 0);
+        problem_free(&q);
+    }
+}
+
+static void the_same_bits_in_every_run(void)
+{
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        problem p = problem_new(formats[3 * i % FORMATS].format, 5, 100, 4096, 0, 0, 7);
+        void *first;
+        problem_launch(&p);
+        first = malloc(p.m[0].y_bytes);
+        memcpy(first, p.m[0].y, p.m[0].y_bytes);
+        problem_launch(&p);
+        CHECK(!memcmp(first, p.m[0].y, p.m[0].y_bytes));
+        free(first);
+        problem_free(&p);
+    }
+}
+
+/* -- refusals -- */
+
+static void refused(const ptxk_gemm_desc *desc, const char *says)
+{
+    ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80)};
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *m = ptx_module_new(NULL);
+    CHECK(ptxk_gemm_plan(desc, &shape, &plan, &why) == PTX_E_DESC);
+    CHECK_MORE(strstr(why.text, says), why.text);
+    CHECK(ptxk_gemm_emit(m, desc) == PTX_E_DESC);
+    CHECK_MORE(strstr(ptx_get_error(m)->message, says), ptx_get_error(m)->message);
+    CHECK_MORE(strstr(ptx_get_error(m)->site, "gemm.c"), ptx_get_error(m)->site);
+    ptx_module_free(m);
+}
+
+static void what_is_refused(void)
+{
+    static const struct {
+        ptxk_gemm_desc desc;
+        const char *says;
+    } bad[] = {
+        {{0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is 0, must be PTXK_F32"},
+        {{PTX_F32, PTX_F32, PTX_F32, 8, 0, 0, 0, 0}, "format is "},
+        {{PTXK_Q4_K, PTXK_F32, PTX_F32, 8, 0, 0, 0, 0}, "x_type is PTXK_F32, must be PTX_F32"},
+        {{PTXK_Q4_K, PTX_F32, 0, 8, 0, 0, 0, 0}, "output_type is 0"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32 or 64"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 7, 0, 0, 0, 0}, "columns is 7"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 2, 0, 0, 0}, "precision is 2"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 64, 0, 0}, "flags is 64"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 48, PTXK_Q4_K, 0}, "flags is 48"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, 0, 0}, "second is 0"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, PTXK_Q6_K, 0}, "a gated pair has one format"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, PTXK_Q4_K, PTXK_Q4_K}, "a gated pair"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 4, PTXK_Q4_K, 0}, "a residual"}};
+    ptxk_gemm_desc desc = {PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0};
+    ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80)}, s;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module_desc module_desc;
+    ptx_module *m;
+    uint32_t i;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) refused(&bad[i].desc, bad[i].says);
+#define PLAN(change, says)                                                                                            \
+    s = shape;                                                                                                        \
+    change;                                                                                                           \
+    CHECK(ptxk_gemm_plan(&desc, &s, &plan, &why) == PTX_E_DESC);                                                      \
+    CHECK_MORE(strstr(why.text, says), why.text)
+    PLAN(s.k = 255, "k is 255, must be a multiple of 256 from 256 to 1048576");
+    PLAN(s.k = 0, "k is 0");
+    PLAN(s.k = 1u << 21, "k is 2097152");
+    PLAN(s.m = 1u << 23, "m is 8388608, must be at most 4194304");
+    PLAN(s.n = 1u << 27, "n is 134217728");
+    PLAN(s.sm_count = 0, "sm_count is 0");
+    PLAN(s.target = 0, "target is 0");
+    s = shape;
+    s.m = 0;
+    CHECK(!ptxk_gemm_plan(&desc, &s, &plan, &why) && !plan.launches);
+    CHECK(ptxk_gemm_plan(&desc, NULL, &plan, &why) == PTX_E_ARGUMENT);
+    CHECK(ptxk_gemm_check(&desc, NULL, &why) == PTX_E_ARGUMENT);
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = PTX_SM(75);
+    m = ptx_module_new(&module_desc);
+    desc.format = PTXK_BF16;
+    CHECK(ptxk_gemm_emit(m, &desc) == PTX_E_DESC);
+    CHECK_MORE(strstr(ptx_get_error(m)->message, "needs a target from sm_80 on"), ptx_get_error(m)->message);
+    ptx_module_free(m);
+}
+
+int main(void)
+{
+    start_random();
+    if (!open_driver()) return 1;
+    every_n();
+    every_m();
+    every_k();
+    every_format_column_and_precision();
+    every_type_and_flag();
+    several_matrices();
+    deep_rows();
+    x_that_is_not_finite_spoils_its_row_only();
+    large_small_and_zero_x();
+    a_bad_block_spoils_its_row_only();
+    any_factor();
+    the_same_bits_in_every_run();
+    what_is_refused();
+    printf("note: largest error: %.3f of the bound; %.3g of |W| |x|, fast %.3g\n", most_of_bound, most_of_norms[0],
+           most_of_norms[1]);
+    return check_end();
+}
