@@ -129,7 +129,7 @@ uint64_t targets(unsigned number, int other, size_t large) {
 uint64_t forms(void);
 uint64_t forms(void) {
     uint64_t all = 0;
-#define FORM(id, name, sig, types, src, allow, need, dflt, ver, sm) all |= types | src | allow | need | dflt;
+#define FORM(id, name, sig, types, src, allow, need, dflt, ver, ...) all |= types | src | allow | need | dflt;
     PTX_TABLE(FORM, FORM)
     return all;
 }'
