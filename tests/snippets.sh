@@ -161,7 +161,8 @@ else
     head -n 20 "$t/log" | sed 's/^/  /'
 fi
 # Every operation has its place on the page of the operations.
-for operation in $(sed -n '/^#define PTXK_OPERATIONS/,/^$/p' ptxgen_kernels.h | grep -o 'X([a-z_]*)' | sed 's/X(//; s/)//'); do
+operations=$(sed -n '/^#define PTXK_OPERATIONS/,/^$/p' ptxgen_kernels.h | grep -o 'X([a-z_]*)' | tr -d 'X()')
+for operation in $operations; do
     if grep -q "^| \[\`$operation\`\](#" docs/operations.md; then ok; else bad "docs/operations.md lacks $operation"; fi
 done
 # What the pages link to is there.
