@@ -129,7 +129,7 @@ uint64_t targets(unsigned number, int other, size_t large) {
 uint64_t forms(void);
 uint64_t forms(void) {
     uint64_t all = 0;
-#define FORM(id, name, sig, types, src, allow, need, dflt, ver, sm) all |= types | src | allow | need | dflt;
+#define FORM(id, name, sig, types, src, allow, need, dflt, ver, ...) all |= types | src | allow | need | dflt;
     PTX_TABLE(FORM, FORM)
     return all;
 }'
@@ -160,6 +160,11 @@ else
     bad "the snippets' kernels:"
     head -n 20 "$t/log" | sed 's/^/  /'
 fi
+# Every operation has its place on the page of the operations.
+operations=$(sed -n '/^#define PTXK_OPERATIONS/,/^$/p' ptxgen_kernels.h | grep -o 'X([a-z_]*)' | tr -d 'X()')
+for operation in $operations; do
+    if grep -q "^| \[\`$operation\`\](#" docs/operations.md; then ok; else bad "docs/operations.md lacks $operation"; fi
+done
 # What the pages link to is there.
 for page in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md; do
     folder=$(dirname "$page")
