@@ -57,7 +57,7 @@
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
-          next call that waits.
+          next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           valid until the stream has executed the copy. The driver itself waits for pageable memory;
           ptxcu_host_alloc gives pinned memory.
@@ -66,6 +66,11 @@
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
           ptxcu_tensor_create allocates the block, ptxcu_tensor_wrap borrows it, views share it. After the
           block is freed, every use of a tensor in it is refused (FREED).
+   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
+          how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
+          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex_2d,
+          ptx_surface_store_2d and their like (ptxgen.h). Objects keep nothing alive: destroy them before the
+          array or memory. Copies of arrays, and what other graphics interfaces share, stand beside them.
    CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
           after this one. Its manual says under ZERO what 0 means in a description.
 
@@ -108,8 +113,9 @@
           PTXGEN_CUDA_LIBRARY and the library search path select; and PTX, which can read and write all memory
           of the context.
 
-   DOES NOT  track buffers, streams, events and results (destroy them before ptxcu_close); order streams;
-          build graphs node by node; use several devices through one handle (open one handle for each).
+   DOES NOT  track buffers, arrays, textures, surfaces, streams, events and results (destroy them before
+          ptxcu_close); order streams; build graphs node by node; use several devices through one handle (open
+          one handle for each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -179,6 +185,12 @@ typedef void *ptxcu_stream;                 /* CUstream; NULL is the default str
 typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
+/* PTXCU_LOG_ERROR: the message of a call that failed; its details in further calls. PTXCU_LOG_NOTE: driver
+   and device that were opened, and why others were not; a program that was compiled, or read from the cache
+   folder. */
+enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
+typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
+
 /* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
     const char *library;      /* path or name; NULL: see LIBRARY */
@@ -190,6 +202,8 @@ typedef struct ptxcu_desc {
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
+    ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
+    void *log_user;
 } ptxcu_desc;
 
 /* The device that ptxcu_open opened. */
@@ -945,6 +959,33 @@ typedef struct ptxcu_gemm_desc {
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemm(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_stream stream);
 
+/* -- matmul: d = act(alpha a b + beta c + bias) -- */
+
+/* One of the last two dimensions of a and of b is contiguous: transposed views are multiplied as they lie. In
+   a batch, a and b may lack the batch's dimension or have a stride of 0 there: all products share them.
+   Tensors are aligned to an element, faster at 16 bytes. Groups: see ptxk_matmul_args and ptxcu_run. */
+typedef struct ptxcu_matmul_desc {
+    ptxcu_tensor a, b; /* [m, k], [k, n]; [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8 with
+                                a_type, b_type */
+    ptxcu_tensor c, d; /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
+                                be d; zero: none */
+    ptxcu_tensor bias; /* f32 [n]; zero: none */
+    ptxcu_tensor
+        a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind says;
+                                of each product: [batch, ...]; zero: none */
+    ptxcu_tensor b_factors;  /* likewise, with n for m */
+    ptxcu_tensor workspace;  /* see ptxcu_workspace_create; zero: none */
+    uint32_t a_type, b_type; /* of elements of b8 and u8 tensors: PTX_E4M3 or PTX_E5M2; else 0 */
+    uint32_t a_kind, b_kind; /* PTXK_FACTORS_TENSOR ... with factors, else 0 */
+    uint32_t precision;      /* of f32: PTXK_MATMUL_EXACT or PTXK_MATMUL_FAST */
+    uint32_t activation;     /* PTXK_MATMUL_LINEAR ... */
+    float alpha;             /* 0: 1 */
+    float beta;              /* factor of c; 0: it is not read */
+} ptxcu_matmul_desc;
+
+PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_matmul(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_stream stream);
+
 /* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
 typedef struct ptxcu_norm_desc {
@@ -1188,6 +1229,8 @@ struct ptxcu {
     uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
     ptx_alloc_fn alloc;
     void *alloc_user;
+    ptxcu_log_fn log; /* or NULL */
+    void *log_user;
     /* build_mutex serializes building and unloading of programs. table_mutex guards records, slots and
        blocks, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No failure
        may be reported with table_mutex held, because the report locks it. */
@@ -1278,14 +1321,22 @@ static void ptxcu__append_arguments(ptxcu__record *r, const char *format, va_lis
     if (n > 0) r->message_length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Append to the message of this thread's last failure. */
+static void ptxcu__log(ptxcu *cu, int kind, const char *text) {
+    while (*text == '\n') text++;
+    if (cu->log && *text) cu->log(cu->log_user, kind, text);
+}
+
+/* Append to the message of this thread's last failure. ptxcu_open logs its message as a whole. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
+    size_t from;
     va_list list;
     if (!r) return;
+    from = r->message_length;
     va_start(list, format);
     ptxcu__append_arguments(r, format, list);
     va_end(list);
+    if (cu->ready) ptxcu__log(cu, PTXCU_LOG_ERROR, r->message + from);
 }
 
 static void ptxcu__clear_record(ptxcu__record *r, ptxcu_code code) {
@@ -1314,6 +1365,7 @@ static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ..
     va_start(list, format);
     ptxcu__append_arguments(r, format, list);
     va_end(list);
+    if (cu->ready) ptxcu__log(cu, PTXCU_LOG_ERROR, r->message);
     return code;
 }
 
@@ -1829,7 +1881,7 @@ static void ptxcu__release_context(ptxcu *cu) {
     cu->retained = 0;
 }
 
-PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
+static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
@@ -1854,6 +1906,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->log = d.log;
+    cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
     /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
        address. */
@@ -1898,9 +1952,32 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         cu->info.library = library;
         return code;
     }
+    if (strchr(cu->first_record.message, '\n')) /* another library was tried before */
+        ptxcu__log(cu, PTXCU_LOG_NOTE, cu->first_record.message);
     ptxcu__clear_record(&cu->first_record, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
+}
+
+static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
+    char text[1024];
+    va_list list;
+    if (!cu->log) return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    ptxcu__log(cu, PTXCU_LOG_NOTE, text);
+}
+
+PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
+    ptxcu_code code = ptxcu__open(out, desc);
+    ptxcu *cu = out ? *out : NULL;
+    if (cu && code != PTXCU_E_NONE) ptxcu__log(cu, PTXCU_LOG_ERROR, cu->first_record.message);
+    if (cu && code == PTXCU_E_NONE)
+        ptxcu__log_note(cu, "opened %s: device %d, %s, sm_%u, CUDA %d.%d", cu->info.library, cu->info.ordinal,
+                        cu->info.name, (unsigned)cu->capability, cu->info.driver_version / 1000,
+                        cu->info.driver_version % 1000 / 10);
+    return code;
 }
 
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
@@ -2302,8 +2379,10 @@ static ptxcu_code ptxcu__check_region(ptxcu *cu, const char *function, const ptx
                                       const ptxcu_region *region, ptxcu_region *out) {
     const ptxcu_array_desc *d;
     uint32_t levels, slices;
-    if (region) *out = *region;
-    else memset(out, 0, sizeof *out);
+    if (region)
+        *out = *region;
+    else
+        memset(out, 0, sizeof *out);
     if (!array || !array->handle) return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the array is zero", function);
     d = &array->desc;
     levels = d->levels ? d->levels : 1;
@@ -3820,6 +3899,7 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__free_host(cu, image, bytes);
+            if (loaded) ptxcu__log_note(cu, "read machine code from %s", name);
             if (loaded) return 1;
             age[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
@@ -3831,7 +3911,11 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
             == 0
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* `state` owns the image */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        if (loaded) {
+            ptxcu__log_note(cu, "compiled %llu bytes of PTX for the cache folder",
+                            (unsigned long long)key.text_bytes);
+            ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+        }
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* retry once */
     return loaded;
@@ -3852,6 +3936,7 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
     if (ptxcu__load_from_folder(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
+    if (result == 0) ptxcu__log_note(cu, "compiled %llu bytes of PTX", (unsigned long long)strlen(ptx));
     if (result == 0) return PTXCU_E_NONE;
     ptxcu__fail_driver(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
     r->error.code = PTXCU_E_JIT;
@@ -6100,6 +6185,152 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
 }
 
 PTXCU__DEFINE_RUN(gemm)
+
+/* -- matmul -- */
+
+/* The tensor with its contiguous dimension last; *transposed: the last two were exchanged. */
+static ptxcu_tensor ptxcu__get_rows(const ptxcu_tensor *t, uint32_t *transposed) {
+    ptxcu_tensor rows = *t;
+    uint32_t last = t->rank - 1;
+    *transposed = 0;
+    if (t->rank < 2 || t->rank > 3 || t->stride[last] == 1 || t->shape[last] < 2) return rows;
+    if (t->stride[last - 1] != 1 && t->shape[last - 1] > 1) return rows; /* refused later */
+    *transposed = 1;
+    rows.shape[last] = t->shape[last - 1], rows.shape[last - 1] = t->shape[last];
+    rows.stride[last] = 1, rows.stride[last - 1] = t->stride[last];
+    return rows;
+}
+
+/* Require a matrix, of each product if its rank is 3. rows, columns: after the exchange of dimensions. */
+static void ptxcu__require_matrix(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                  uint32_t flags, uint64_t types, const char *dims, const char *batch_dims,
+                                  uint64_t batch, uint64_t rows, uint64_t columns) {
+    uint32_t align = ptx_type_bytes((ptx_type)t->type);
+    flags |= PTXCU__ROWS;
+    if (!align) align = 1;
+    if (t->rank == 3)
+        ptxcu__require(c, name, t, flags, types, align, batch_dims, 3, batch, rows, columns, 0);
+    else
+        ptxcu__require(c, name, t, flags, types, align, dims, 2, rows, columns, 0, 0);
+    if (c->code == PTXCU_E_NONE && t->owner && ptxcu__get_stride(t, t->rank - 2) > UINT32_MAX)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_OVERFLOW,
+                              "matmul: rows of %s are %llu elements apart, must be less "
+                              "than 2^32",
+                              name, (unsigned long long)ptxcu__get_stride(t, t->rank - 2));
+}
+
+/* Require the factors of one side; return the elements from product to product. */
+static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                       uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+    uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
+    uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
+    if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s %s, and its kind is %u", name,
+                              t->owner ? "is set" : "is zero", (unsigned)kind);
+    if (!t->owner || c->code != PTXCU_E_NONE) return 0;
+    each = t->rank == 2 + two;
+    if (kind == PTXK_FACTORS_TENSOR) rows = 1;
+    if (each)
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
+                       rows, blocks, 0);
+    else
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
+                       0);
+    return each ? rows * (two ? blocks : 1) : 0;
+}
+
+static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name, uint32_t type) {
+    if (!type) return PTXCU__FLOAT_TYPES | PTXCU__TYPE(PTX_S8);
+    if (type != PTX_E4M3 && type != PTX_E5M2 && c->code == PTXCU_E_NONE)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s is %s, must be PTX_E4M3, PTX_E5M2 or 0",
+                              name, ptxk__value_name_of(type).s);
+    return PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8);
+}
+
+PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_matmul_desc kernel;
+    ptxk_matmul_shape shape;
+    ptxk_matmul_args args;
+    ptxcu_tensor a, b;
+    uint64_t batch, m, n, k, types;
+    uint32_t trans[2], two;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "matmul", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    a = ptxcu__get_rows(&desc->a, &trans[0]);
+    b = ptxcu__get_rows(&desc->b, &trans[1]);
+    two = desc->d.rank == 2;
+    batch = two ? 1 : desc->d.shape[0];
+    m = desc->d.shape[two ? 0 : 1];
+    n = desc->d.shape[two ? 1 : 2];
+    k = desc->a.shape[desc->a.rank == 3 ? 2 : 1];
+    ptxcu__require_matrix(&c, "d", &desc->d, PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, "m, n",
+                          "batch, m, n", PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+    types = ptxcu__matmul_types(&c, "a_type", desc->a_type);
+    ptxcu__require_matrix(&c, "a", &a, 0, types, trans[0] ? "k, m" : "m, k",
+                          trans[0] ? "batch, k, m" : "batch, m, k", batch, trans[0] ? PTXCU__ANY : m,
+                          trans[0] ? m : PTXCU__ANY);
+    types = ptxcu__matmul_types(&c, "b_type", desc->b_type);
+    ptxcu__require_matrix(&c, "b", &b, 0, types, trans[1] ? "n, k" : "k, n",
+                          trans[1] ? "batch, n, k" : "batch, k, n", batch, trans[1] ? n : k,
+                          trans[1] ? k : n);
+    if (desc->c.owner)
+        ptxcu__require_matrix(&c, "c", &desc->c, PTXCU__SAME, PTXCU__TYPE(desc->d.type), "m, n",
+                              "batch, m, n", batch, m, n);
+    if (c.code == PTXCU_E_NONE && !desc->c.owner && (desc->beta < 0 || desc->beta > 0))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "n", 1,
+                   n, 0, 0, 0);
+    args.a_factors_stride =
+        ptxcu__require_factors(&c, "a_factors", &desc->a_factors, desc->a_kind, batch, m, k);
+    args.b_factors_stride =
+        ptxcu__require_factors(&c, "b_factors", &desc->b_factors, desc->b_kind, batch, n, k);
+    ptxcu__require_workspace(&c, &desc->workspace);
+    if (c.code == PTXCU_E_NONE) {
+        kernel.a_type = desc->a_type ? desc->a_type : desc->a.type;
+        kernel.b_type = desc->b_type ? desc->b_type : desc->b.type;
+        kernel.out_type = desc->d.type;
+        kernel.flags = (trans[0] ? (uint32_t)PTXK_MATMUL_TRANS_A : 0)
+                       | (trans[1] ? (uint32_t)PTXK_MATMUL_TRANS_B : 0)
+                       | (desc->bias.owner ? (uint32_t)PTXK_MATMUL_BIAS : 0);
+        kernel.precision = desc->precision;
+        kernel.activation = desc->activation;
+        kernel.a_factors = desc->a_kind;
+        kernel.b_factors = desc->b_kind;
+        args.m = shape.m = (uint32_t)m;
+        args.n = shape.n = (uint32_t)n;
+        args.k = shape.k = (uint32_t)k;
+        args.batch = shape.batch = (uint32_t)batch;
+        args.sm_count = shape.sm_count = cu->info.sm_count;
+        shape.target = cu->info.target;
+        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
+        args.a = desc->a.address;
+        args.b = desc->b.address;
+        args.c = desc->c.address;
+        args.d = desc->d.address;
+        args.bias = desc->bias.address;
+        args.a_factors = desc->a_factors.address;
+        args.b_factors = desc->b_factors.address;
+        args.workspace = desc->workspace.address;
+        args.lda = (uint32_t)ptxcu__get_stride(&a, a.rank - 2);
+        args.ldb = (uint32_t)ptxcu__get_stride(&b, b.rank - 2);
+        args.ldc = desc->c.owner ? (uint32_t)ptxcu__get_stride(&desc->c, desc->c.rank - 2) : 0;
+        args.ldd = (uint32_t)ptxcu__get_stride(&desc->d, desc->d.rank - 2);
+        args.a_stride = a.rank == 3 ? ptxcu__get_stride(&a, 0) : 0;
+        args.b_stride = b.rank == 3 ? ptxcu__get_stride(&b, 0) : 0;
+        args.c_stride = desc->c.rank == 3 ? ptxcu__get_stride(&desc->c, 0) : 0;
+        args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
+        args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
+        args.beta = desc->beta;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+}
+
+PTXCU__DEFINE_RUN(matmul)
 
 /* -- norm -- */
 

@@ -1316,6 +1316,60 @@ static void test_contexts(ptxcu *cu, const char *library) {
     if (report_clear) report_clear();
 }
 
+/* ---- the log: what a call's message says, and notes ---- */
+
+typedef struct log_of {
+    char errors[8192], notes[8192];
+} log_of;
+
+static void collect(void *user, int kind, const char *text) {
+    log_of *l = (log_of *)user;
+    char *to = kind == PTXCU_LOG_ERROR ? l->errors : l->notes;
+    size_t n = strlen(to);
+    snprintf(to + n, 8192 - n, "%s\n", text);
+}
+
+/* The same characters but for ends of lines, which the details of a message have between them. */
+static int same_words(const char *a, const char *b) {
+    for (;; a++, b++) {
+        while (*a == '\n') a++;
+        while (*b == '\n') b++;
+        if (*a != *b || !*a) return *a == *b;
+    }
+}
+
+static void test_log(const char *library) {
+    static log_of l;
+    ptxcu *cu = NULL;
+    ptxcu_desc d = describe("/nowhere/libnothing.so", NULL);
+    ptxcu_program *p;
+    ptxcu_buffer b;
+    d.log = collect;
+    d.log_user = &l;
+    d.fallback = "/nowhere/libfallback.so";
+    CHECK(ptxcu_open(&cu, &d) == PTXCU_E_LIBRARY);
+    CHECK(same_words(l.errors, ptxcu_get_error(cu)->message) && !*l.notes);
+    ptxcu_close(cu);
+    memset(&l, 0, sizeof l);
+    d.fallback = library;
+    WORKS(cu, ptxcu_open(&cu, &d)); /* why the first was not taken, and what was opened */
+    CHECK(!*l.errors && strstr(l.notes, "/nowhere/libnothing.so: ") && strstr(l.notes, "opened ")
+          && strstr(l.notes, ptxcu_device_info(cu)->name));
+    memset(&l, 0, sizeof l);
+    CHECK(ptxcu_alloc(cu, 4, NULL) == PTXCU_E_ARGUMENT);
+    CHECK(same_words(l.errors, ptxcu_get_error(cu)->message));
+    memset(&l, 0, sizeof l);
+    CHECK(ptxcu_alloc(cu, (size_t)1 << 60, &b) == PTXCU_E_DRIVER);
+    CHECK(same_words(l.errors, ptxcu_get_error(cu)->message));
+    memset(&l, 0, sizeof l);
+    CHECK(ptxcu_load_text(cu, broken_text, &p) == PTXCU_E_JIT); /* with the compiler's log and the line */
+    CHECK(same_words(l.errors, ptxcu_get_error(cu)->message) && !*l.notes);
+    memset(&l, 0, sizeof l);
+    WORKS(cu, ptxcu_load_text(cu, saxpy_text, &p));
+    CHECK(!*l.errors && strstr(l.notes, "compiled "));
+    ptxcu_close(cu);
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     char opened[1024], asked[1024];
@@ -1359,6 +1413,7 @@ int main(int argc, char **argv) {
         ptxcu_close(other);
         test_failures(library);
         test_disk(library);
+        test_log(library);
     }
     return check_end();
 }

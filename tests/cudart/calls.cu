@@ -112,12 +112,139 @@ static void devices() {
 static void refusals() {
     cudaIpcMemHandle_t handle;
     cudaArray_t array;
-    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    cudaTextureObject_t texture;
-    CHECK(format.x == 32 && format.f == cudaChannelFormatKindFloat);
+    cudaExternalMemory_t memory;
     GIVES(cudaErrorNotSupported, cudaIpcGetMemHandle(&handle, NULL));
-    GIVES(cudaErrorNotSupported, cudaMallocArray(&array, &format, 4, 4));
-    GIVES(cudaErrorNotSupported, cudaCreateTextureObject(&texture, NULL, NULL, NULL));
+    GIVES(cudaErrorNotSupported, cudaArrayGetPlane(&array, NULL, 0));
+    GIVES(cudaErrorNotSupported, cudaImportExternalMemory(&memory, NULL));
+}
+
+// Arrays, texture and surface objects: compiled by nvcc, each geometry that it has an intrinsic for.
+__global__ void mirror(cudaTextureObject_t t, cudaSurfaceObject_t s, int width) {
+    int x = threadIdx.x, y = threadIdx.y;
+    surf2Dwrite(tex2D<float>(t, width - 1 - x + 0.5f, y + 0.5f), s, x * 4, y);
+}
+__global__ void fetch(cudaTextureObject_t linear, cudaTextureObject_t pixels, cudaTextureObject_t layers,
+                      cudaTextureObject_t volume, cudaTextureObject_t levels, float *out) {
+    out[0] = tex1Dfetch<float>(linear, 3);
+    uchar4 c = tex2D<uchar4>(pixels, 1, 2);
+    out[1] = c.x + 256 * c.y + 65536 * c.z;
+    out[2] = tex2DLayered<float>(layers, 0.5f, 1.5f, 1);
+    out[3] = tex3D<float>(volume, 1.5f, 0.5f, 1.5f);
+    out[4] = tex2DLod<float>(levels, 0.25f, 0.25f, 1);
+    float4 g = tex2Dgather<float4>(levels, 0.5f, 0.5f, 0);
+    out[5] = g.x + 10 * g.y + 100 * g.z + 1000 * g.w;
+}
+static cudaTextureObject_t texture_of(cudaResourceDesc r, bool normalised = false) {
+    cudaTextureDesc d = {};
+    cudaTextureObject_t t = 0;
+    d.readMode = cudaReadModeElementType;
+    d.normalizedCoords = normalised;
+    for (int k = 0; k < 3; k++) d.addressMode[k] = cudaAddressModeClamp;
+    d.maxMipmapLevelClamp = 9;
+    FINE(cudaCreateTextureObject(&t, &r, &d, NULL));
+    return t;
+}
+static cudaResourceDesc resource_of(cudaArray_t a) {
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypeArray;
+    r.res.array.array = a;
+    return r;
+}
+static void textures(cudaStream_t s) {
+    enum { W = 6, H = 4 };
+    float image[H][W], back[H][W], numbers[16], six[6];
+    cudaArray_t a, b, layered, volume, level;
+    cudaMipmappedArray_t levels;
+    cudaChannelFormatDesc f = cudaCreateChannelDesc<float>(), got;
+    cudaExtent e;
+    unsigned flags;
+    cudaSurfaceObject_t surface;
+    cudaResourceDesc r = {}, shown;
+    cudaTextureDesc how;
+    float *d, *line;
+    unsigned char *pixels;
+    size_t pitch, widest;
+    for (int k = 0; k < W * H; k++) image[k / W][k % W] = (float)k;
+    for (int k = 0; k < 16; k++) numbers[k] = (float)k;
+    FINE(cudaMallocArray(&a, &f, W, H));
+    FINE(cudaMallocArray(&b, &f, W, H, cudaArraySurfaceLoadStore));
+    FINE(cudaArrayGetInfo(&got, &e, &flags, b));
+    CHECK(got.x == 32 && !got.y && got.f == cudaChannelFormatKindFloat && e.width == W && e.height == H && !e.depth);
+    CHECK(flags == cudaArraySurfaceLoadStore);
+    FINE(cudaMemcpy2DToArray(a, 0, 0, image, sizeof image[0], sizeof image[0], H, cudaMemcpyHostToDevice));
+    cudaTextureObject_t t = texture_of(resource_of(a));
+    r = resource_of(b);
+    FINE(cudaCreateSurfaceObject(&surface, &r));
+    mirror<<<1, dim3(W, H), 0, s>>>(t, surface, W);
+    FINE(cudaMemcpy2DFromArrayAsync(back, sizeof back[0], b, 0, 0, sizeof back[0], H, cudaMemcpyDeviceToHost, s));
+    FINE(cudaStreamSynchronize(s));
+    for (int y = 0; y < H; y++) for (int x = 0; x < W; x++) CHECK(back[y][x] == image[y][W - 1 - x]);
+    FINE(cudaGetTextureObjectResourceDesc(&shown, t));
+    CHECK(shown.resType == cudaResourceTypeArray && shown.res.array.array == a);
+    FINE(cudaGetTextureObjectTextureDesc(&how, t));
+    CHECK(how.readMode == cudaReadModeElementType && how.addressMode[0] == cudaAddressModeClamp);
+    FINE(cudaMemcpy2DArrayToArray(b, 4, 1, a, 0, 0, 8, 2, cudaMemcpyDeviceToDevice));
+    FINE(cudaMemcpy2DFromArray(back, sizeof back[0], b, 0, 0, sizeof back[0], H, cudaMemcpyDeviceToHost));
+    CHECK(back[1][1] == 0 && back[1][2] == 1 && back[2][1] == W && back[2][2] == W + 1 && back[2][3] == 2 * W + 2);
+
+    FINE(cudaMalloc((void **)&line, 64));
+    FINE(cudaMemcpy(line, numbers, 64, cudaMemcpyHostToDevice));
+    r = cudaResourceDesc();
+    r.resType = cudaResourceTypeLinear;
+    r.res.linear.devPtr = line;
+    r.res.linear.desc = f;
+    r.res.linear.sizeInBytes = 64;
+    cudaTextureObject_t linear = texture_of(r);
+    FINE(cudaMallocPitch((void **)&pixels, &pitch, 16, 4));
+    FINE(cudaMemset2D(pixels, pitch, 7, 16, 4));
+    r = cudaResourceDesc();
+    r.resType = cudaResourceTypePitch2D;
+    r.res.pitch2D.devPtr = pixels;
+    r.res.pitch2D.desc = cudaCreateChannelDesc<uchar4>();
+    r.res.pitch2D.width = 4;
+    r.res.pitch2D.height = 4;
+    r.res.pitch2D.pitchInBytes = pitch;
+    cudaTextureObject_t flat = texture_of(r);
+    cudaMemcpy3DParms copy = {};
+    FINE(cudaMalloc3DArray(&layered, &f, make_cudaExtent(2, 2, 4), cudaArrayLayered));
+    FINE(cudaMalloc3DArray(&volume, &f, make_cudaExtent(2, 2, 4)));
+    copy.srcPtr = make_cudaPitchedPtr(numbers, 8, 2, 2);
+    copy.dstArray = layered;
+    copy.extent = make_cudaExtent(2, 2, 4);
+    copy.kind = cudaMemcpyHostToDevice;
+    FINE(cudaMemcpy3D(&copy));
+    copy.dstArray = volume;
+    FINE(cudaMemcpy3D(&copy));
+    FINE(cudaMallocMipmappedArray(&levels, &f, make_cudaExtent(4, 4, 0), 2, cudaArrayTextureGather));
+    FINE(cudaGetMipmappedArrayLevel(&level, levels, 0));
+    FINE(cudaMemcpy2DToArray(level, 0, 0, numbers, 16, 16, 4, cudaMemcpyHostToDevice));
+    FINE(cudaGetMipmappedArrayLevel(&level, levels, 1));
+    FINE(cudaMemcpy2DToArray(level, 0, 0, numbers + 5, 8, 8, 2, cudaMemcpyHostToDevice));
+    r = cudaResourceDesc();
+    r.resType = cudaResourceTypeMipmappedArray;
+    r.res.mipmap.mipmap = levels;
+    cudaTextureObject_t of_levels = texture_of(r, true);
+    FINE(cudaMalloc((void **)&d, sizeof six));
+    cudaTextureObject_t of_layers = texture_of(resource_of(layered)), of_volume = texture_of(resource_of(volume));
+    fetch<<<1, 1, 0, s>>>(linear, flat, of_layers, of_volume, of_levels, d);
+    FINE(cudaMemcpyAsync(six, d, sizeof six, cudaMemcpyDeviceToHost, s));
+    FINE(cudaStreamSynchronize(s));
+    CHECK(six[0] == 3 && six[1] == 7 * 65793 && six[2] == 6 && six[3] == 5 && six[4] == 5);
+    CHECK(six[5] == 9 + 10 * 10 + 100 * 6 + 1000 * 5);
+    FINE(cudaDeviceGetTexture1DLinearMaxWidth(&widest, &f, 0));
+    CHECK(widest == 1u << 28);
+    GIVES(cudaErrorInvalidChannelDescriptor, cudaMallocArray(&level, &(got = cudaCreateChannelDesc<double>()), 4));
+    for (cudaTextureObject_t one : {t, linear, flat, of_layers, of_volume, of_levels})
+        FINE(cudaDestroyTextureObject(one));
+    FINE(cudaDestroySurfaceObject(surface));
+    FINE(cudaFreeArray(a));
+    FINE(cudaFreeArray(b));
+    FINE(cudaFreeArray(layered));
+    FINE(cudaFreeArray(volume));
+    FINE(cudaFreeMipmappedArray(levels));
+    FINE(cudaFree(line));
+    FINE(cudaFree(pixels));
+    FINE(cudaFree(d));
 }
 
 static void memory(cudaStream_t s) {
@@ -507,6 +634,7 @@ int main() {
     refusals();
     FINE(cudaMalloc(&d, N * sizeof(int)));
     FINE(cudaStreamCreate(&s));
+    textures(s);
     memory(s);
     streams(d);
     launches(d, s);

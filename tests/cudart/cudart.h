@@ -24,6 +24,7 @@ CUresult runtime_symbol(const void *host, CUdeviceptr *at, size_t *size);
 CUresult runtime_symbol_part(const void *host, size_t n, size_t offset, void **at);
 CUresult runtime_shape(dim3 grid, dim3 block);
 CUresult runtime_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out);
+size_t runtime_texel_bytes(const void *array);
 void runtime_line_3d(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *out);
 void runtime_launch_config(const cudaLaunchConfig_t *c, CUlaunchConfig *out);
 void runtime_unload(void);             /* all modules: their context ends */

@@ -71,16 +71,21 @@ static bool types_of(enum cudaMemcpyKind kind, CUmemorytype *to, CUmemorytype *f
 CUresult runtime_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out) {
     CUmemorytype to, from;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    if (p->srcArray || p->dstArray)
-        return (CUresult)runtime_refuse("a copy from or to an array", "textures and their arrays");
+    size_t from_texel = p->srcArray ? runtime_texel_bytes(p->srcArray) : 1,
+           to_texel = p->dstArray ? runtime_texel_bytes(p->dstArray) : 1;
+    if (!from_texel || !to_texel) return CUDA_ERROR_INVALID_HANDLE;
     if (!types_of(p->kind, &to, &from)) return (CUresult)cudaErrorInvalidMemcpyDirection;
-    *out = (CUDA_MEMCPY3D){.srcXInBytes = p->srcPos.x, .srcY = p->srcPos.y, .srcZ = p->srcPos.z,
+    if (p->srcArray) from = CU_MEMORYTYPE_ARRAY;
+    if (p->dstArray) to = CU_MEMORYTYPE_ARRAY;
+    /* With an array, its places and the width count texels. */
+    *out = (CUDA_MEMCPY3D){.srcXInBytes = p->srcPos.x * from_texel, .srcY = p->srcPos.y, .srcZ = p->srcPos.z,
                            .srcMemoryType = from, .srcHost = p->srcPtr.ptr, .srcDevice = D(p->srcPtr.ptr),
                            .srcPitch = p->srcPtr.pitch, .srcHeight = p->srcPtr.ysize,
-                           .dstXInBytes = p->dstPos.x, .dstY = p->dstPos.y, .dstZ = p->dstPos.z,
+                           .dstXInBytes = p->dstPos.x * to_texel, .dstY = p->dstPos.y, .dstZ = p->dstPos.z,
                            .dstMemoryType = to, .dstHost = p->dstPtr.ptr, .dstDevice = D(p->dstPtr.ptr),
                            .dstPitch = p->dstPtr.pitch, .dstHeight = p->dstPtr.ysize,
-                           .WidthInBytes = p->extent.width, .Height = p->extent.height,
+                           .srcArray = (CUarray)p->srcArray, .dstArray = (CUarray)p->dstArray,
+                           .WidthInBytes = p->extent.width * (p->srcArray ? from_texel : to_texel), .Height = p->extent.height,
                            .Depth = p->extent.depth};
     return CUDA_SUCCESS;
 }

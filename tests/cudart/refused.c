@@ -17,7 +17,7 @@ int runtime_refuse(const char *function, const char *why) {
     return runtime_keep(NOT_SUPPORTED);
 }
 
-#define TEXTURES "textures, surfaces and arrays"
+#define TEXTURES "planar, deferred and sparse arrays"
 #define IPC "memory and events of other processes (IPC)"
 #define EXTERNAL "external memory and semaphores"
 #define GRAPHICS "the buffers of graphics libraries"
@@ -29,21 +29,9 @@ int runtime_refuse(const char *function, const char *why) {
 #define BATCH_3D "batches of copies in three dimensions"
 
 #define REFUSED(X) \
-    X(cudaMallocArray, TEXTURES) X(cudaMalloc3DArray, TEXTURES) X(cudaMallocMipmappedArray, TEXTURES) \
-    X(cudaFreeArray, TEXTURES) X(cudaFreeMipmappedArray, TEXTURES) X(cudaGetMipmappedArrayLevel, TEXTURES) \
-    X(cudaArrayGetInfo, TEXTURES) X(cudaArrayGetPlane, TEXTURES) X(cudaGetChannelDesc, TEXTURES) \
-    X(cudaArrayGetMemoryRequirements, TEXTURES) X(cudaMipmappedArrayGetMemoryRequirements, TEXTURES) \
-    X(cudaArrayGetSparseProperties, TEXTURES) X(cudaMipmappedArrayGetSparseProperties, TEXTURES) \
-    X(cudaCreateTextureObject, TEXTURES) X(cudaDestroyTextureObject, TEXTURES) \
-    X(cudaGetTextureObjectResourceDesc, TEXTURES) X(cudaGetTextureObjectTextureDesc, TEXTURES) \
-    X(cudaGetTextureObjectResourceViewDesc, TEXTURES) X(cudaCreateSurfaceObject, TEXTURES) \
-    X(cudaDestroySurfaceObject, TEXTURES) X(cudaGetSurfaceObjectResourceDesc, TEXTURES) \
-    X(cudaDeviceGetTexture1DLinearMaxWidth, TEXTURES) \
-    X(cudaMemcpyToArray, TEXTURES) X(cudaMemcpyToArrayAsync, TEXTURES) X(cudaMemcpyFromArray, TEXTURES) \
-    X(cudaMemcpyFromArrayAsync, TEXTURES) X(cudaMemcpyArrayToArray, TEXTURES) \
-    X(cudaMemcpy2DToArray, TEXTURES) X(cudaMemcpy2DToArrayAsync, TEXTURES) \
-    X(cudaMemcpy2DFromArray, TEXTURES) X(cudaMemcpy2DFromArrayAsync, TEXTURES) \
-    X(cudaMemcpy2DArrayToArray, TEXTURES) \
+    X(cudaArrayGetPlane, TEXTURES) X(cudaArrayGetMemoryRequirements, TEXTURES) \
+    X(cudaMipmappedArrayGetMemoryRequirements, TEXTURES) X(cudaArrayGetSparseProperties, TEXTURES) \
+    X(cudaMipmappedArrayGetSparseProperties, TEXTURES) \
     X(cudaIpcGetEventHandle, IPC) X(cudaIpcOpenEventHandle, IPC) X(cudaIpcGetMemHandle, IPC) \
     X(cudaIpcOpenMemHandle, IPC) X(cudaIpcCloseMemHandle, IPC) X(cudaMemPoolExportPointer, IPC) \
     X(cudaMemPoolImportPointer, IPC) X(cudaMemPoolExportToShareableHandle, IPC) \
@@ -82,11 +70,6 @@ REFUSED(X)
 #define X(name, suffix, why)                                                                                 \
     int name##suffix(void);                                                                                  \
     int name##suffix(void) { return runtime_refuse(#name, why); }
-X(cudaMemcpyToArray, _ptds, TEXTURES) X(cudaMemcpyToArrayAsync, _ptsz, TEXTURES)
-X(cudaMemcpyFromArray, _ptds, TEXTURES) X(cudaMemcpyFromArrayAsync, _ptsz, TEXTURES)
-X(cudaMemcpy2DToArray, _ptds, TEXTURES) X(cudaMemcpy2DToArrayAsync, _ptsz, TEXTURES)
-X(cudaMemcpy2DFromArray, _ptds, TEXTURES) X(cudaMemcpy2DFromArrayAsync, _ptsz, TEXTURES)
-X(cudaMemcpyArrayToArray, _ptds, TEXTURES) X(cudaMemcpy2DArrayToArray, _ptds, TEXTURES)
 X(cudaSignalExternalSemaphoresAsync, _ptsz, EXTERNAL) X(cudaWaitExternalSemaphoresAsync, _ptsz, EXTERNAL)
 X(cudaMemDiscardBatchAsync, _ptsz, DISCARD) X(cudaMemDiscardAndPrefetchBatchAsync, _ptsz, DISCARD)
 X(cudaMemcpy3DBatchAsync, _ptsz, BATCH_3D)

@@ -148,6 +148,84 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t s)
     CUresult code = runtime_copy_3d(p, &d);
     CALL(code ? code : copy_3d(&d, true, S(s)));
 }
+/* To and from arrays: places and widths in bytes. One of `array` and `memory` of each side is NULL. */
+static CUresult copy_array(cudaArray_t to, void *memory, size_t to_pitch, size_t to_x, size_t to_y,
+                           cudaArray_const_t from, const void *source, size_t from_pitch, size_t from_x, size_t from_y,
+                           size_t width, size_t height, enum cudaMemcpyKind kind, bool async, CUstream s) {
+    CUDA_MEMCPY3D d;
+    struct cudaMemcpy3DParms p = {.srcPtr = {(void *)(uintptr_t)source, from_pitch, width, height},
+                                  .dstPtr = {memory, to_pitch, width, height},
+                                  .extent = {width, height, 1},
+                                  .kind = kind};
+    if ((memory && to_pitch < width) || (source && from_pitch < width)) return (CUresult)cudaErrorInvalidPitchValue;
+    if (!width || !height) return CUDA_SUCCESS;
+    CUresult code = runtime_copy_3d(&p, &d);
+    if (code) return code;
+    if (to) d.dstMemoryType = CU_MEMORYTYPE_ARRAY, d.dstArray = (CUarray)to;
+    if (from) d.srcMemoryType = CU_MEMORYTYPE_ARRAY, d.srcArray = (CUarray)(uintptr_t)from;
+    d.dstXInBytes = to_x, d.dstY = to_y, d.srcXInBytes = from_x, d.srcY = from_y;
+    return copy_3d(&d, async, s);
+}
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+                                size_t height, enum cudaMemcpyKind kind) {
+    CALL(copy_array(to, NULL, 0, x, y, NULL, from, pitch, 0, 0, width, height, kind, false, S(NULL)));
+}
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+                                     size_t height, enum cudaMemcpyKind kind, cudaStream_t s) {
+    CALL(copy_array(to, NULL, 0, x, y, NULL, from, pitch, 0, 0, width, height, kind, true, S(s)));
+}
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+                                  size_t height, enum cudaMemcpyKind kind) {
+    CALL(copy_array(NULL, to, pitch, 0, 0, from, NULL, 0, x, y, width, height, kind, false, S(NULL)));
+}
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                       size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t s) {
+    CALL(copy_array(NULL, to, pitch, 0, 0, from, NULL, 0, x, y, width, height, kind, true, S(s)));
+}
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x,
+                                     size_t from_y, size_t width, size_t height, enum cudaMemcpyKind kind) {
+    CALL(copy_array(to, NULL, 0, to_x, to_y, from, NULL, 0, from_x, from_y, width, height, kind, false, S(NULL)));
+}
+/* A count of bytes goes on in the rows below. */
+static CUresult copy_bytes(cudaArray_t to, void *memory, cudaArray_const_t from, const char *source, size_t x, size_t y,
+                           size_t n, enum cudaMemcpyKind kind, bool async, CUstream s) {
+    struct cudaExtent e;
+    const void *array = to ? (const void *)to : (const void *)from;
+    CUresult code = (CUresult)cudaArrayGetInfo(NULL, &e, NULL, (cudaArray_t)(uintptr_t)array);
+    size_t row = code ? 0 : e.width * runtime_texel_bytes(array);
+    for (; n && !code; y++, x = 0) {
+        if (x >= row) return CUDA_ERROR_INVALID_VALUE;
+        size_t part = n < row - x ? n : row - x;
+        code = copy_array(to, memory, part, to ? x : 0, to ? y : 0, from, source, part, from ? x : 0, from ? y : 0, part, 1,
+                          kind, async, s);
+        if (memory) memory = (char *)memory + part;
+        if (source) source += part;
+        n -= part;
+    }
+    return code;
+}
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t n,
+                              enum cudaMemcpyKind kind) {
+    CALL(copy_bytes(to, NULL, NULL, (const char *)from, x, y, n, kind, false, S(NULL)));
+}
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t n,
+                                   enum cudaMemcpyKind kind, cudaStream_t s) {
+    CALL(copy_bytes(to, NULL, NULL, (const char *)from, x, y, n, kind, true, S(s)));
+}
+cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t n,
+                                enum cudaMemcpyKind kind) {
+    CALL(copy_bytes(NULL, to, from, NULL, x, y, n, kind, false, S(NULL)));
+}
+cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t n,
+                                     enum cudaMemcpyKind kind, cudaStream_t s) {
+    CALL(copy_bytes(NULL, to, from, NULL, x, y, n, kind, true, S(s)));
+}
+/* Within one row of each. */
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x,
+                                   size_t from_y, size_t n, enum cudaMemcpyKind kind) {
+    CALL(copy_array(to, NULL, 0, to_x, to_y, from, NULL, 0, from_x, from_y, n, 1, kind, false, S(NULL)));
+}
+
 static CUresult of_peers(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMCPY3D *d) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     struct cudaMemcpy3DParms q = {p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
