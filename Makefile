@@ -58,6 +58,8 @@ run: $(SIM) $(EXAMPLES)
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/q4k_gemv
 	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/gemm
+	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 20
 
 test: $(addprefix $(B)/results/,$(SHORT))
@@ -114,6 +116,8 @@ gpu: $(EXAMPLES) $(B)/bench
 	@$(B)/flash_decode
 	@$(B)/flash_prefill --seq 4096 --heads 32 --kv-heads 8 --repeat 20
 	@$(B)/q4k_gemv --n 4096 --k 14336
+	@$(B)/gemm --m 8192 --n 8192 --k 8192 --out bf16 --type bf16 --repeat 20
+	@$(B)/gemm --m 512 --n 28672 --k 4096 --out f16 --repeat 20
 	@$(B)/bench
 
 clean:
