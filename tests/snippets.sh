@@ -126,12 +126,10 @@ uint64_t targets(unsigned number, int other, size_t large);
 uint64_t targets(unsigned number, int other, size_t large) {
     return PTX_SM(number) | PTX_SM_A(other) | PTX_SM_F(large);
 }
-uint64_t forms(void);
-uint64_t forms(void) {
-    uint64_t all = 0;
-#define FORM(id, name, sig, types, src, allow, need, dflt, ver, ...) all |= types | src | allow | need | dflt;
-    PTX_TABLE(FORM, FORM)
-    return all;
+unsigned forms(void);
+unsigned forms(void) {
+#define FORM(id, ...) +1u
+    return 0 PTX_TABLE(FORM, FORM);
 }'
 } >>"$t/all.c"
 cp "$t/all.c" "$t/all.cpp"
