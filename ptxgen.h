@@ -3575,7 +3575,7 @@ enum {
 };
 /* What raw text is searched for: the first of these that an instruction of it begins with. */
 typedef struct ptx__raw_fact {
-    char text[18];
+    char text[22];
     uint16_t facts;
 } ptx__raw_fact;
 static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},

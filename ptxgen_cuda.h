@@ -57,9 +57,7 @@
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
-          next call that waits.
-   LOG    ptxcu_desc.log receives each message of a failed call, and notes: the opened device, and each program
-          that is compiled or found in the cache folder, with the driver's time and notes.
+          next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           valid until the stream has executed the copy. The driver itself waits for pageable memory;
           ptxcu_host_alloc gives pinned memory.
@@ -188,9 +186,8 @@ typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
 /* PTXCU_LOG_ERROR: the message of a call that failed; its details in further calls. PTXCU_LOG_NOTE: driver
-   and device that were opened, and why others were not; a program that was compiled or read from the cache
-   folder, with the driver's time and notes. Called on the thread of the call, possibly on several at once;
-   must not use the handle. text: without a newline at its end, valid during the call. */
+   and device that were opened, and why others were not; a program that was compiled, or read from the cache
+   folder. */
 enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
 typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
 
@@ -205,7 +202,7 @@ typedef struct ptxcu_desc {
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
-    ptxcu_log_fn log; /* NULL: none */
+    ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
     void *log_user;
 } ptxcu_desc;
 
@@ -1372,20 +1369,6 @@ static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ..
     return code;
 }
 
-/* Pass a note to the caller's log. */
-static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
-    char text[2000];
-    size_t length;
-    va_list list;
-    if (!cu->log) return;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    length = strlen(text);
-    while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) text[--length] = 0;
-    ptxcu__log(cu, PTXCU_LOG_NOTE, text);
-}
-
 static ptxcu_code ptxcu__fail_memory(ptxcu *cu, size_t bytes) {
     return ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory (%llu bytes)", (unsigned long long)bytes);
 }
@@ -1974,6 +1957,16 @@ static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu__clear_record(&cu->first_record, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
+}
+
+static void ptxcu__log_note(ptxcu *cu, const char *format, ...) {
+    char text[1024];
+    va_list list;
+    if (!cu->log) return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    ptxcu__log(cu, PTXCU_LOG_NOTE, text);
 }
 
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
@@ -3906,11 +3899,8 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__free_host(cu, image, bytes);
-            if (loaded) {
-                ptxcu__log_note(cu, "%llu bytes of PTX: machine code from %s", (unsigned long long)key.text_bytes,
-                            name);
-                return 1;
-            }
+            if (loaded) ptxcu__log_note(cu, "read machine code from %s", name);
+            if (loaded) return 1;
             age[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
     }
@@ -3922,8 +3912,8 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* `state` owns the image */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
         if (loaded) {
-            ptxcu__log_note(cu, "%llu bytes of PTX: compiled for the cache folder",
-                        (unsigned long long)key.text_bytes);
+            ptxcu__log_note(cu, "compiled %llu bytes of PTX for the cache folder",
+                            (unsigned long long)key.text_bytes);
             ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
         }
     }
@@ -3932,12 +3922,8 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
 }
 
 static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_) {
-    /* CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES; for the caller's log CU_JIT_INFO_LOG_BUFFER, ..._SIZE_BYTES
-       and CU_JIT_WALL_TIME, a float. A size is passed as the pointer. */
-    int options[5] = {5, 6, 3, 4, 2};
-    void *values[5];
-    char notes[1024] = "";
-    float ms = 0;
+    int options[2] = {5, 6}; /* CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES; a size is passed as the pointer */
+    void *values[2];
     int result;
     size_t length;
     ptxcu__record *r = ptxcu__get_record(cu);
@@ -3948,18 +3934,10 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     log[0] = 0;
     values[0] = log;
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
-    values[2] = notes;
-    values[3] = (void *)(uintptr_t)sizeof notes;
-    values[4] = NULL;
     if (ptxcu__load_from_folder(cu, ptx, module_)) return PTXCU_E_NONE;
-    result = cu->driver.cuModuleLoadDataEx(module_, ptx, cu->log ? 5 : 2, options, values);
-    if (result == 0) {
-        memcpy(&ms, &values[4], sizeof ms);
-        notes[sizeof notes - 1] = 0;
-        ptxcu__log_note(cu, "%llu bytes of PTX: compiled in %.1f ms%s%s", (unsigned long long)strlen(ptx),
-                    (double)ms, notes[0] ? "\n" : "", notes);
-        return PTXCU_E_NONE;
-    }
+    result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
+    if (result == 0) ptxcu__log_note(cu, "compiled %llu bytes of PTX", (unsigned long long)strlen(ptx));
+    if (result == 0) return PTXCU_E_NONE;
     ptxcu__fail_driver(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
     r->error.code = PTXCU_E_JIT;
     log[PTXCU__LOG_BYTES - 1] = 0;
@@ -4064,7 +4042,6 @@ static ptxcu_code ptxcu__create_program(ptxcu *cu, const char *ptx, const ptx_mo
     p->next = cu->programs;
     cu->programs = p;
     *out = p;
-    if (p->count) ptxcu__log_note(cu, "loaded '%s'%s", p->entries[0].name, p->count > 1 ? " and more" : "");
     return PTXCU_E_NONE;
 }
 
