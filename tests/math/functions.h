@@ -44,10 +44,11 @@ static const math_function math_functions[] = {
     ONE(log10, 1.9, 0.6),
     ONE(log1p, 1.4, 1.5),
     ONE(cbrt, 0.9, 0.8),
-    ONE(erf, 1.7, 0),
+    ONE(erf, 1.7, 1.7),
+    ONE(erfc, 4.0, 4.0),
     TWO(atan2, 1.8, 1.7),
     TWO(hypot, 1.2, 1.2),
-    TWO(pow, 1.6, 0),
+    TWO(pow, 1.6, 1.0),
 };
 enum { MATH_FUNCTIONS = sizeof math_functions / sizeof *math_functions };
 
