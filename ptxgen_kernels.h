@@ -9184,7 +9184,7 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* The low or the high half of x in both halves. Instructions on f16 pairs select halves of a source for free. */
+/* The low or the high half of x in both halves. Instructions on f16 pairs select halves of a source. */
 static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -9243,8 +9243,7 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64086408); /* 1032 */
         s->constant[1] = ptxk__gemm_f16x2(k, 0x54805480); /* 72 */
     }
-    if (id
-        == PTXK_Q6_K) { /* times 32, -1152 * 32, -2^-15; exact: for high nibbles, odd lanes, 16 times less */
+    if (id == PTXK_Q6_K) { /* 32, -1152 * 32, -2^-15; exact, for high nibbles (odd lanes): 2 instead of 32 */
         static const uint32_t even[3] = {0x50005000, 0xf880f880u, 0x82008200u},
                               high[3] = {0x40004000, 0xe880e880u, 0x90009000u};
         uint32_t i;
@@ -9259,8 +9258,9 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* Computes from where words of row (i, h) of a step are read, and how the halves of two are joined: base and
-   pick for offsets that are multiples of 4, base_2 and pick_2 for others. Where rows are 4-byte aligned, words
-   at multiples of 4 are read as they are. row: where the row's first chunk is. shift: of the step in it. */
+   pick for offsets that are multiples of 4, base_2 and pick_2 for others. Where rows are 4-byte aligned,
+   words at multiples of 4 are read as they are. row: where the row's first chunk is. shift: of the step in
+   it. */
 static void ptxk__gemm_word_base(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t h, ptx_val row,
                                  ptx_val shift) {
     ptx_val odd, p;
@@ -10220,6 +10220,7 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
+    plan->zero_bytes = plan->workspace_bytes = 0;
     if (parts < 2 || !divided) return;
     plan->zero_bytes = ptxk__up_256(divided * 4);
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
