@@ -8139,7 +8139,7 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 #define PTXK__GEMM_X_WARPS 8u
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
 #define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
-#define PTXK__GEMM_SCALES 48u    /* shared bytes of a row's unpacked scales (Q6_K): an odd number of chunks */
+#define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
 #define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
 #define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
 
@@ -8268,6 +8268,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
         if (f->kind[i].block->id == PTXK_Q6_K) f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+    f->shared += 16; /* the flag of the last block */
 }
 
 static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
@@ -8699,21 +8700,19 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val 
         other[i] = ptx_as(other[i], PTX_F32);
         ptxk__gemm_split_sums(k, a[i], other[i], &high[i], &low[i]);
     }
+    half = ptx_shr(k, lane, ptx_u32(4)); /* n */
+    here = ptx_mad(k, column, ptx_u32(2), half);
     half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1)); /* a */
-    here = ptx_mad(k, column, ptx_u32(4), half);
-    here = ptx_mul(k, here, ptx_u32(2)); /* two registers for a lane: n 0 and 1 */
-    half = ptx_shr(k, lane, ptx_u32(4));
-    half = ptx_and(k, half, ptx_u32(1));
-    here = ptx_add(k, here, half);
+    here = ptx_mad(k, here, ptx_u32(4), half);
     here = ptx_ptr_add(k, at, here, 4);
     p = ptx_and(k, lane, ptx_u32(7));
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     p = ptx_and(k, p, inside);
-    for (i = 0; i < 2; i++) { /* lane t = a + 2 i */
+    for (i = 0; i < 2; i++) { /* lane t = 2 n + i, which has sub-blocks 4 t ... */
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * i)), high[i]);
+        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(8 * i)), high[i]);
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * i + 256)), low[i]);
+        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(8 * i + 256)), low[i]);
     }
 }
 
@@ -8923,8 +8922,7 @@ typedef struct ptxk__gemm_state {
     ptx_val base[PTXK__GEMM_M][2],
         base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_load_words */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
-    ptx_var scale_shift;                     /* Q6_K: of the row whose scales this lane unpacks ... */
-    ptx_val scale_row, scale_to, scale_from; /* ... in a slot; where they go; those of row g */
+    ptx_val scales; /* Q6_K: the unpacked ones of row g */
     ptx_val rest_scale[PTXK__GEMM_M][2][2];
     struct {
         ptx_val to, words[4];
@@ -9185,7 +9183,7 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* Both halves the low or the high half of x. Instructions on f16 pairs select halves of a source at no cost. */
+/* The low or the high half of x in both halves. Instructions on f16 pairs select halves of a source for free. */
 static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -9278,29 +9276,26 @@ static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uin
     return ptxk__gemm_load_word(k, s->base[i][h], s->base_2[i][h], s->pick[i][h], s->pick_2[i][h], at);
 }
 
-/* Q6_K: each lane unpacks the 16 scales of a row, to f16: 32 times them. */
-static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val slot,
-                                     uint32_t v) {
-    ptx_val row, base[2], pick[2], word[5], x, pairs[8];
-    uint32_t at = v * s->kind->unit_bytes + 192, e;
-    row = ptx_ptr_add(k, s->scale_row, slot, 1);
-    x = ptx_get(k, s->scale_shift);
-    x = ptx_and(k, x, ptx_u32(14));
-    ptxk__gemm_word_base(k, row, x, &base[0], &base[1], &pick[0], &pick[1]);
-    for (e = 0; e < 5; e++)
-        word[e] = ptx_ld(k, PTX_B32, ptx_at(base[at % 4 / 2], (int64_t)(at / 4 * 4 + 4 * e)));
-    for (e = 0; e < 4; e++) {
-        x = ptx_prmt(k, word[e], word[e + 1], pick[at % 4 / 2]);
-        x = ptx_xor(k, x, ptx_b32(0x80808080u));
-        pairs[2 * e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140));
-        pairs[2 * e + 1] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4342));
-        pairs[2 * e] = ptxk__gemm_fma(k, pairs[2 * e], s->constant[4], s->constant[5]);
-        pairs[2 * e + 1] = ptxk__gemm_fma(k, pairs[2 * e + 1], s->constant[4], s->constant[5]);
-    }
-    (void)f;
+/* Q6_K: the scales of the warp's rows as f16, 32 times them, to shared memory. Lane t unpacks four of each of
+   its rows, 4 t ... 4 t + 3: these are also its part of operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    ptx_val x, to = ptx_ptr_add(k, s->scales, s->t, 8), pairs[PTXK__GEMM_M][2][2];
+    uint32_t i, h, e;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptxk__gemm_row_word(k, s, i, h, v * s->kind->unit_bytes + 192);
+            x = ptx_xor(k, x, ptx_b32(0x80808080u));
+            for (e = 0; e < 2; e++) {
+                pairs[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
+                pairs[i][h][e] = ptxk__gemm_fma(k, pairs[i][h][e], s->constant[4], s->constant[5]);
+                s->low[i][h + 2 * e] = ptxk__gemm_times(k, pairs[i][h][e], s->constant[6]);
+            }
+        }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the scales before have been read */
-    ptx_st_vec(k, PTX_B32, 4, ptx_at(s->scale_to, 0), pairs);
-    ptx_st_vec(k, PTX_B32, 4, ptx_at(s->scale_to, 16), pairs + 4);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, PTX_B32, 2, ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)),
+                       pairs[i][h]);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
@@ -9322,16 +9317,7 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             ptxk__gemm_word_base(k, y, x, &s->base[i][h], &s->base_2[i][h], &s->pick[i][h], &s->pick_2[i][h]);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
-    if (id == PTXK_Q6_K) {
-        ptxk__gemm_unpack_scales(k, f, s, slot, v);
-        for (i = 0; i < f->m; i++)
-            for (h = 0; h < 4; h++) {
-                x = ptx_ptr_add(k, s->scale_from, s->t, 4);
-                x = ptx_ld(k, PTX_B32,
-                           ptx_at(x, (int64_t)((16 * i + 8 * (h & 1)) * PTXK__GEMM_SCALES + h / 2 * 16)));
-                s->low[i][h] = ptxk__gemm_times(k, x, s->constant[6]);
-            }
-    }
+    if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
         s->own = ptx_ptr_add(k, s->at, s->t, 32);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -9430,7 +9416,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
             if (w % 4 == 0)
                 ptxk_load16(k, NULL,
-                            ptx_at(s->scale_from, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
+                            ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
                             s->scale[i][h]);
             for (e = 0; e < 2; e++) {
                 x = s->scale[i][h][2 * e + second];
@@ -9644,7 +9630,7 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
 /* Sets up a tile's copies: this lane's rows and where it reads. */
 static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     const ptxk__gemm_class *c = s->kind;
-    ptx_val pair, row, x, y, last, at, copied, p;
+    ptx_val pair, row, x, y, last, at, copied;
     uint32_t i, h, per = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
     /* pairs of lanes take rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then fill all banks */
@@ -9694,29 +9680,9 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         }
     }
     if (c->block->id != PTXK_Q6_K) return;
-    x = ptx_and(k, s->lane, ptx_u32(16 * f->m - 1)); /* a lane unpacks the scales of a row */
-    row = ptx_mad(k, s->warp, ptx_u32(16 * f->m), x);
-    y = ptx_mul(k, row, ptx_u32(c->pitch));
-    s->scale_row = ptx_ptr_add(k, s->shared, y, 1);
-    y = ptx_mad(k, row, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
-    s->scale_to = ptx_ptr_add(k, s->shared, y, 1);
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
-    s->scale_from = ptx_ptr_add(k, s->shared, y, 1);
-    if (f->pair > 1) {
-        y = ptx_shr(k, x, ptx_u32(4));
-        p = ptx_setp(k, PTX_EQ, y, ptx_u32(0));
-        s->weights[1] = ptx_selp(k, s->weights[0], s->weights[1], p); /* has served above */
-        x = ptx_and(k, x, ptx_u32(15));
-    }
-    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), x);
-    row = ptx_mad(k, s->warp, ptx_u32(f->pair > 1 ? 16 : 16 * f->m), row);
-    row = ptx_min(k, row, last);
-    y = ptx_mul(k, row, s->row_bytes);
-    y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
-    x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[f->pair - 1], PTX_U64));
-    x = ptx_add(k, x, y);
-    s->scale_shift = ptx_var_new(k, x);
+    s->scales = ptx_ptr_add(k, s->shared, y, 1);
 }
 
 /* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
@@ -9730,10 +9696,6 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
             x = ptx_add(k, x, ptx_u32(bytes));
             ptx_set(k, s->shift[i][h], x);
         }
-    if (s->kind->block->id != PTXK_Q6_K) return;
-    x = ptx_get(k, s->scale_shift);
-    x = ptx_add(k, x, ptx_u32(bytes));
-    ptx_set(k, s->scale_shift, x);
 }
 
 /* Multiplies the tile's slice of K: fills in the sums. */
@@ -10009,8 +9971,8 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     memset(s, 0, sizeof *s);
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
-    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 16), 1);
     s->tid = ptx_tid_x(k);
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));

@@ -1,5 +1,5 @@
 /* gemm.c - matrix products with any number of columns: shapes, formats, epilogues and inputs against double, with a
- * bound derived from the arithmetic (tests/gemmtest.h), the same bits in every run, traffic and instructions.
+ * bound derived from the arithmetic (tests/gemmtest.h), the same bits in every run. gemm_costs.c counts.
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
@@ -8,37 +8,6 @@
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"
-#include "../sass.h"
-
-static unsigned any_target(uint32_t least)
-{
-    static const unsigned targets[] = {75, 80, 86, 89, 90};
-    unsigned t;
-    do t = targets[random_below(5)];
-    while (t < least || (int)t > capability);
-    return t;
-}
-
-static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns,
-                           uint32_t precision, uint32_t flags)
-{
-    ptxk_gemm_desc desc;
-    ptxk_gemm_shape shape;
-    memset(&desc, 0, sizeof desc);
-    memset(&shape, 0, sizeof shape);
-    desc.format = format;
-    desc.x_type = desc.output_type = PTX_F32;
-    desc.columns = columns ? columns : ptxk_gemm_columns(m);
-    desc.precision = precision;
-    desc.flags = flags;
-    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(format == PTXK_BF16 || format == PTXK_F32 ? 80 : 75));
-    return problem_of(&desc, &shape, 0.02);
-}
 
 static void one(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns, uint32_t precision,
                 uint32_t flags)
