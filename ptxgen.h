@@ -8136,7 +8136,7 @@ static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand
     unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
     uint64_t most;
     if (step.bits == 0) return 1;
-    if (limit.kind != PTX__IMM || bits == 0 || (int64_t)step.bits < 0) return 0;
+    if (limit.kind != PTX__IMM || bits == 0 || bits > 64 || (int64_t)step.bits < 0) return 0;
     most = (bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1) >> (ptx__fact(type)->kind == 's');
     if (ptx__fact(type)->kind == 's' && (int64_t)limit.bits < 0) return 0;
     return limit.bits <= most && step.bits - 1 > most - limit.bits;
