@@ -3024,14 +3024,15 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 /* -- mathematics: [MATH] --
 
-   Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate is
-   one too. A name that C has means what C's function does, with C's NaN, infinities, signed zeros and subnormal
-   numbers; what the hardware approximates ends in _approx or has the instruction's own name (ptx_sin_approx
-   above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest |result - exact| in units of
-   the last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
-   anywhere in their documented bounds. Of f32 functions of one operand it was found by trying all of them. The
-   code is put where the call stands: on the usual path 1 to 50 instructions in f32, 20 to 80 in f64; no memory
-   but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
+   Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
+   is one too. A name that C has means what C's function does, with C's NaN, infinities, signed zeros and
+   subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
+   (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
+   |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
+   approximate instructions inside it anywhere in their documented bounds. Of f32 functions of one operand it
+   was found by trying all of them. The code is put where the call stands: on the usual path 1 to 52
+   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
+   160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3066,10 +3067,11 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7; f32 only */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7, 1.7 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6; f32 only */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -11429,14 +11431,37 @@ static const ptx__formula ptx__formulas[] = {
      "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
      " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3"
      " -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;"
-     "r=sel q p c;r=cps x r;", ""},
+     "r=sel q p c;r=cps x r;",
+     "a=abs x;c=lt a 1;r:mov a;if c;z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27"
+     " -0x1.5bfe2632d34d9p-23 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14"
+     " -0x1.c02db013f82a9p-11 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4"
+     " -0x1.812746b0379b2p-2 0x1.06eba8214db68p-3;r=fma p a a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
     {"erfc",
-     "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 3;v=rcpa d;e=neg d;e=fma e v 1;v=fma v e v;v=fma v -6 1;"
-     "q=poly v 0x1.dba97ep-15 0x1.062978p-15 -0x1.36da28p-11 0x1.76a6dep-11 0x1.17aacep-8 -0x1.8fac86p-6"
-     " 0x1.258b88p-4 -0x1.336fe4p-3 0x1.f6ff1ap-3 -0x1.4e102cp-2 0x1.6e9828p-3;h=mul a a;l=neg h;"
-     "l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;"
-     "f=fma n 0x1.05c61p-29 f;f=sub f l;p=poly f " PTX__EXP6 ";p=mul p q;r:ldx p t;c=gtu a 9.1;if c;"
-     "r=scale p t;end;c=lt x 0;u=sub 2 r;r=sel u r c;", ""},
+     "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w 1;"
+     "e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
+     " -0x1.d908b4p-11 -0x1.364742p-7 -0x1.09bc9cp-7 0x1.8750d2p-5 0x1.35bedcp-4 -0x1.0404eap-1"
+     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;"
+     "n=sub t 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=poly f "
+     PTX__EXP6 ";p=mul p q;r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;z=mul a a;p=poly z 0x1.4917a4p-14"
+     " -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;"
+     "o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
+     " -0x1.508d347fbbbe2p-24 0x1.5808da131794p-22 -0x1.aeb698f0f5bd2p-26 -0x1.1597ace2cee1dp-21"
+     " -0x1.d5feed7b02aefp-22 0x1.a7cf4e2c84d8cp-25 0x1.01a5eb813474bp-19 0x1.ea658b4cfc47p-19"
+     " -0x1.2801cc70cbf9bp-20 -0x1.0e995e66123f2p-16 -0x1.6c0de2274eb6bp-16 0x1.1e7a531266c27p-15"
+     " 0x1.2efa35b1aca8fp-13 0x1.2053973fadee5p-15 -0x1.5ba4377f246a4p-11 -0x1.b6fbf91a673edp-11"
+     " 0x1.9517bb69bcfadp-9 0x1.a89eaff7e68f6p-8 -0x1.606e41551f1p-6 -0x1.2a88e6107d1cep-5"
+     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;"
+     "l=fma a a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n"
+     " -0x1.62e42fefa39efp-1 f;f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=poly f 0x1.ad904c20915aap-26"
+     " 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13"
+     " 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3"
+     " 0x1.000000000000ap-1 0x1p0 0x1p0;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale p t;end;c=lt a 0.65;"
+     "if c;z=mul a a;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
+     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
+     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
+     " 0x1.06eba8214db68p-3;p=fma p a a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
     {"pow",
      "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
      "v=sel w v b;d=isel 0xb800000 0 b;end;e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;"
@@ -11450,7 +11475,27 @@ static const ptx__formula ptx__formulas[] = {
      "r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;"
      "i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;"
      "u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt x 0;c=and c o;n=neg r;r=sel n r c;"
-     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;", ""},
+     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;",
+     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;"
+     "w=mul v 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;l,h=unpair v;e=iadd h -0x3fe6a09e;"
+     "e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e d;n=i2f e;n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;"
+     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;"
+     "u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;"
+     "b=fma t z b;b=fma t o b;b=fma l z b;p=poly z 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20"
+     " 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11"
+     " 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;h=mul t 0x1.71547652b82fep0;a=neg h;"
+     "a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;a=fma l 0x1.71547652b82fep0 a;"
+     "i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;j=fma w 0x1.d27f05548af0cp-58 j;"
+     "j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;a=add a u;a=add a j;"
+     "m=add n s;u=sub m n;u=sub s u;a=add a u;h=add m a;s=sub m h;l=add a s;q=mul y h;u=neg q;u=fma y h u;"
+     "l=fma y l u;t=add q 0x1.8p52;n=sub t 0x1.8p52;f=sub q n;f=add f l;p=poly f 0x1.e96c003c3eb49p-32"
+     " 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17"
+     " 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5"
+     " 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;r:ldx p t;a=abs q;b=gtu a 1020;l,k=unpair x;"
+     "c=or b c;if c;r=scale p t;c=gt q 1030;r=sel I r c;c=lt q -1080;r=sel 0 r c;v=abs x;c=eq v 1;"
+     "r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;"
+     "o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt k 0;c=and c o;"
+     "n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;"},
     {"atan",
      "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1"
      " 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
