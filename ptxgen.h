@@ -757,8 +757,9 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* Sets in a row: {0}, none; up to three types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each
-   a single one or one of the groups above. A group that no row has named yet is to be listed here. */
+/* Sets in a row: {0}, none; types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each a single one
+   or one of the groups above. At most three; two source types; one default. A group that no row has named yet
+   is to be listed here. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -3151,7 +3152,6 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -3458,13 +3458,11 @@ typedef struct ptx__form {
     uint32_t version; /* the lowest, modifiers included */
     uint32_t program; /* the operands, groups written out: in chars */
     uint32_t slots;   /* behind its '=' */
-    uint32_t plain;   /* see ptx__is_plain */
     uint32_t pattern; /* see ptx__record_by_pattern: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
-    uint32_t facts;              /* of its instruction */
-    uint8_t who, result, effect; /* of them; see ptx__set_behaviour */
+    uint8_t who, result, effect; /* of its facts; see ptx__set_behaviour */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect and reach */
     uint32_t seen;               /* for that of its kernel */
@@ -4780,13 +4778,13 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
    Loads read shared memory only where they name it. */
 static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
     const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-    form->facts = ptx__facts[op];
-    form->who = form->facts & 7u;
-    form->result = form->facts >> 3 & 7u;
-    form->effect = form->facts >> 6 & 15u;
+    const uint32_t facts = ptx__facts[op];
+    form->who = facts & 7u;
+    form->result = facts >> 3 & 7u;
+    form->effect = facts >> 6 & 15u;
     if (op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
         form->result = PTX__RESULT_SAME;
-    if (form->effect == PTX__EFFECT_READ && (op == PTX_LD || form->facts & PTX__IS_WMMA)
+    if (form->effect == PTX__EFFECT_READ && (op == PTX_LD || facts & PTX__IS_WMMA)
         && !(mods & shared))
         form->effect = PTX__EFFECT_NONE;
 }
@@ -4909,7 +4907,6 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     memcpy(m->chars.at + form->text, text, length);
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
     m->chars.count += length + 1;
-    form->plain = (uint32_t)ptx__is_plain(row->sig);
     form->pattern = 0;
     form->asked = asked;
     form->key = key;
