@@ -20,6 +20,7 @@ typedef union desc {
     ptxk_kv_scatter_desc kv_scatter;
     ptxk_flash_prefill_desc flash_prefill;
     ptxk_gemv_desc gemv;
+    ptxk_gemm_desc gemm;
     ptxk_matmul_desc matmul;
     ptxk_norm_desc norm;
     ptxk_softmax_desc softmax;
@@ -36,6 +37,7 @@ typedef union shape {
     ptxk_kv_scatter_shape kv_scatter;
     ptxk_flash_prefill_shape flash_prefill;
     ptxk_gemv_shape gemv;
+    ptxk_gemm_shape gemm;
     ptxk_matmul_shape matmul;
     ptxk_norm_shape norm;
     ptxk_softmax_shape softmax;
@@ -125,6 +127,7 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(kv_scatter, OF(1, 1, PTX_F16, PTX_F16, 0, 0), OF(1))
     GOOD(flash_prefill, OF(1, 1, 64, PTX_F16, PTX_F16, 0, 0, 0, 0, 0), OF(1, 1, 1, 0, 0))
     GOOD(gemv, OF(PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0), OF(1, 256, 1, 0, 0))
+    GOOD(gemm, OF(PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0), OF(1, 1, 256, 0, 0, 1, PTX_SM(75)))
     GOOD(matmul, OF(PTX_F16, PTX_F16, PTX_F32, 0, 0, 0, 0, 0), OF(1, 1, 1, 1, 1, 0))
     GOOD(norm, OF(8, 0, PTX_F32, PTX_F32, PTX_F32, 0), OF(1))
     GOOD(softmax, OF(8, PTX_F32, PTX_F32, 0), OF(1))
