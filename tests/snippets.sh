@@ -126,12 +126,10 @@ uint64_t targets(unsigned number, int other, size_t large);
 uint64_t targets(unsigned number, int other, size_t large) {
     return PTX_SM(number) | PTX_SM_A(other) | PTX_SM_F(large);
 }
-uint64_t forms(void);
-uint64_t forms(void) {
-    uint64_t all = 0;
-#define FORM(id, name, sig, types, src, allow, need, dflt, ver, ...) all |= types | src | allow | need | dflt;
-    PTX_TABLE(FORM, FORM)
-    return all;
+unsigned forms(void);
+unsigned forms(void) {
+#define FORM(id, ...) +1u
+    return 0 PTX_TABLE(FORM, FORM);
 }'
 } >>"$t/all.c"
 cp "$t/all.c" "$t/all.cpp"
@@ -152,10 +150,32 @@ for cxx in g++ clang++; do try $cxx c++11 "$t/all.cpp" "$strict_cxx"; done
 try g++ c++11 "$t/all.cpp" "$strict_cxx -Wuseless-cast" # which clang++ does not know
 
 # What builds a kernel does.
-echo '    return failures() != 0; }' >>"$t/main.c"
+echo '    mistake();
+    return failures() != 0; }' >>"$t/main.c"
+cat >>"$t/all.c" <<'END'
+void mistake(void);
+void mistake(void) { /* the one that README.md shows */
+    ptx_module *m = ptx_module_new(NULL);
+    ptx_kernel *k = ptx_entry(m, "scale");
+    ptx_val x = ptx_param_ptr(k, "x", PTX_GLOBAL), a = ptx_param(k, "a", PTX_F32), n = ptx_param(k, "n", PTX_U32);
+    ptx_val i = ptx_global_x(k);
+    ptx_if(k, ptx_setp(k, PTX_LT, i, n));
+    ptx_st_elem(k, PTX_F32, x, i, ptx_mul(k, a, n));
+    ptx_end(k);
+    ptx_ret(k);
+    printf("mistake: %s\n", strstr(ptx_get_error(m)->message, "error: "));
+    ptx_module_free(m);
+}
+END
 { echo '#define PTXGEN_IMPLEMENTATION'; cat "$t/all.c" "$t/main.c"; } >"$t/run.c"
 if cc -std=c99 -O0 "$t/run.c" -o "$t/run" -ldl -pthread >"$t/log" 2>&1 && "$t/run" >>"$t/log" 2>&1; then
     ok
+    mistake=$(sed -n 's/^mistake: //p' "$t/log")
+    if [ -n "$mistake" ] && tr '\n' ' ' <README.md | grep -qF -- "$mistake"; then
+        ok
+    else
+        bad "README.md shows another message than: $mistake"
+    fi
 else
     bad "the snippets' kernels:"
     head -n 20 "$t/log" | sed 's/^/  /'

@@ -173,10 +173,10 @@ static int write_plot(const char *path, double ms[2][2][SIZES], const nvrtc *n) 
         "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#555555\">nodes; dashed: sin and cos are one "
         "approximate instruction</text>\n",
         LEFT + PLOT_WIDTH / 2, TOP + PLOT_HEIGHT + 46);
-    sprintf(name, "NVRTC %d.%d", n->major, n->minor);
     for (i = 0; i < 2; i++) {
-        plot_line(f, ms[i][1], looks[i][1], i ? "..., fast" : name, low, high);
-        plot_line(f, ms[i][0], looks[i][0], i ? "..., fast" : "ptxgen", low, high);
+        sprintf(name, "NVRTC %d.%d%s", n->major, n->minor, i ? ", approximate" : "");
+        plot_line(f, ms[i][1], looks[i][1], name, low, high);
+        plot_line(f, ms[i][0], looks[i][0], i ? "ptxgen, approximate" : "ptxgen", low, high);
     }
     fprintf(f, "</svg>\n");
     return fclose(f) == 0;
