@@ -143,6 +143,28 @@ OP uint32_t shf_l_wrap_b32(uint32_t low, uint32_t high, uint32_t n)
 {
     return (uint32_t)(((uint64_t)high << 32 | low) << (n & 31) >> 32);
 }
+OP int setp_lt_u64(uint64_t a, uint64_t b) { return a < b; }
+OP uint64_t add_u64(uint64_t a, uint64_t b) { return a + b; }
+OP uint64_t cvt_rn_f64_u64(uint64_t a) { return d_((double)a); }
+OP uint64_t cvt_rni_s64_f64(uint64_t a)
+{
+    double v = nearbyint(g_(a));
+    return v != v || v < -0x1p63 ? UINT64_C(1) << 63 : v >= 0x1p63 ? ~UINT64_C(0) >> 1 : (uint64_t)(int64_t)v;
+}
+OP uint32_t cvt_rni_s32_f64(uint64_t a)
+{
+    double v = nearbyint(g_(a));
+    return v != v ? 0 : v >= 0x1p31 ? 0x7fffffffu : v < -0x1p31 ? 0x80000000u : (uint32_t)(int32_t)v;
+}
+/* 20 bits of the upper word, as documented; zero below. */
+OP uint64_t rcp_approx_ftz_f64(uint64_t a)
+{
+    double v = g_(a & ~(uint64_t)UINT32_MAX);
+    if (fabs(v) < 0x1p-1022) v = copysign(0, v);
+    v = 1 / v;
+    if (fabs(v) < 0x1p-1022) v = copysign(0, v);
+    return (d_(v * (1 + twin_share * 0x1p-20)) & ~(uint64_t)UINT32_MAX);
+}
 OP uint32_t selp_b32(uint32_t a, uint32_t b, int p) { return p ? a : b; }
 OP uint64_t selp_b64(uint64_t a, uint64_t b, int p) { return p ? a : b; }
 #define selp_f32 selp_b32
