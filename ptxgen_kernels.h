@@ -8199,6 +8199,7 @@ typedef struct ptxk__gemm_class {
     uint32_t pitch;      /* bytes from row to row in shared memory: an odd number of chunks */
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
+    uint32_t tails; /* a row may end within a step or a chunk */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -8329,6 +8330,7 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         c->block = b;
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
+        c->tails = b->values < 256 || !b->aligned;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -8923,7 +8925,7 @@ typedef struct ptxk__gemm_state {
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     ptx_var scale_shift;                     /* Q6_K: of the row whose scales this lane unpacks ... */
     ptx_val scale_row, scale_to, scale_from; /* ... in a slot; where they go; those of row g */
-    ptx_val rest[PTXK__GEMM_M][2][4];
+    ptx_val rest_scale[PTXK__GEMM_M][2][2];
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -8992,7 +8994,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                                     ptx_val slot, uint32_t v) {
     const ptxk__gemm_class *c = s->kind;
     uint32_t per = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j, before = s->pendings;
-    int shifted = ptxk__gemm_is_shifted(c), tails = c->block->values < 256 || shifted;
+    int shifted = ptxk__gemm_is_shifted(c), tails = c->tails != 0;
     ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
         first = v ? (c->unit_bytes + 30 + 31) / 32 : 0;
@@ -9183,6 +9185,14 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
+/* Both halves the low or the high half of x. Instructions on f16 pairs select halves of a source at no cost. */
+static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
+    ptx_val half[2], pair[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    pair[0] = pair[1] = half[high];
+    return ptx_pack(k, PTX_B32, 2, pair);
+}
+
 static ptx_val ptxk__gemm_times(ptx_kernel *k, ptx_val a, ptx_val b) {
     a = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(a, PTX_F16X2), ptx_as(b, PTX_F16X2));
     return ptx_as(a, PTX_B32);
@@ -9344,8 +9354,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 }
                 y = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140)); /* 1024 + the scales */
                 y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
-                s->scale[i][h][0] = ptx_prmt(k, y, y, ptx_b32(0x1010));
-                s->scale[i][h][1] = ptx_prmt(k, y, y, ptx_b32(0x3232));
+                s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
+                s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
                 s->more[i][h][4] = x; /* the minima serve at the end */
             }
     }
@@ -9424,15 +9434,13 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                             s->scale[i][h]);
             for (e = 0; e < 2; e++) {
                 x = s->scale[i][h][2 * e + second];
-                scale[e] = ptx_prmt(k, x, x, ptx_b32(w & 1 ? 0x3232 : 0x1010));
+                scale[e] = ptxk__gemm_half(k, x, w & 1);
             }
             for (e = 0; e < 4; e++) {
                 x = a[e & 1][h + (e & 2)];
                 y = ptxk__gemm_times(k, x, scale[e & 1]);
-                if (rest) { /* up to 63 * 128: two f16 numbers */
-                    low = ptx_neg(k, ptx_as(y, PTX_F16X2));
-                    rest[e & 1][h + (e & 2)] = ptxk__gemm_fma(k, x, scale[e & 1], low);
-                }
+                rest[e & 1][h + (e & 2)] = x;
+                s->rest_scale[i][h][e & 1] = scale[e & 1];
                 a[e & 1][h + (e & 2)] = y;
             }
             continue;
@@ -9511,28 +9519,36 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
                              uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
-    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
+    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
     uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
     int two = f->precision == PTXK_GEMM_EXACT && (products == 4 || s->kind->block->id == PTXK_Q6_K);
     for (i = 0; i < f->m; i++) {
         if (products == 4)
             ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
         else
-            ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
+            ptxk__gemm_weights(k, s, v, w, i, a[i], rest[i]);
     }
     for (n = 0; n < f->n; n++) {
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++)
                 for (e = 0; e < 4; e++) s->acc[0][i][n][e] = s->zero;
-        for (p = 0; p < x->planes; p++) {
-            ptxk__gemm_load_x(k, f, s, slot, w, n, p, b);
+        for (p = 0; p < x->planes; p++) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
+        for (p = x->planes; p--;)
             for (e = 0; e < products; e++)
-                for (i = 0; i < f->m; i++) {
-                    ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
-                    if (two && !p) ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
-                    ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
+                for (i = 0; i < f->m; i++)
+                    ptxk__tile_mma(k, x->type, s->acc[s->chains > 1 ? e & 1 : 0][i][n], a[i][e],
+                                   b[p] + 2 * e);
+        if (two && !n && products == 2) /* scale * q goes up to 63 * 128: what its f16 lacks */
+            for (i = 0; i < f->m; i++)
+                for (e = 0; e < 8; e++) {
+                    uint32_t j = e >> 1 & 3;
+                    ptx_val less = ptx_neg(k, ptx_as(a[i][e & 1][j], PTX_F16X2));
+                    rest[i][e & 1][j] =
+                        ptxk__gemm_fma(k, rest[i][e & 1][j], s->rest_scale[i][j & 1][e & 1], less);
                 }
-        }
+        for (e = 0; e < products && two; e++)
+            for (i = 0; i < f->m; i++)
+                ptxk__tile_mma(k, x->type, s->acc[s->chains > 1 ? e & 1 : 0][i][n], rest[i][e], b[0] + 2 * e);
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++) ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], s->factor[i]);
     }
@@ -10213,6 +10229,7 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
+    plan->zero_bytes = plan->workspace_bytes = 0;
     if (parts < 2 || !divided) return;
     plan->zero_bytes = ptxk__up_256(divided * 4);
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;

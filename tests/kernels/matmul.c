@@ -505,8 +505,7 @@ static void long_k(void)
         problem p = problem_new(types[i], PTX_F32, PTXK_MATMUL_TRANS_B, 5, 7, i ? 9000 : 150001);
         size_t x;
         p.tile = 1, p.parts = 1;
-        p.shape.target = PTX_SM(capability >= 89 ? 89 : 80);
-        if (i == 1 && capability < 89) continue;
+        p.shape.target = PTX_SM(capability >= 89 ? 89 : capability);
         p.pad[0] = p.pad[1] = 16 - p.shape.k % 16;
         problem_fill(&p);
         if (i == 0)
@@ -629,7 +628,8 @@ static void addresses_past_2_32(void)
         memset(&shape, 0, sizeof shape);
         memset(&args, 0, sizeof args);
         desc.a_type = desc.b_type = PTX_F16, desc.out_type = PTX_F32, desc.flags = PTXK_MATMUL_TRANS_B;
-        shape.m = M, shape.n = N, shape.k = K, shape.batch = 1, shape.sm_count = 4, shape.target = PTX_SM(80);
+        shape.m = M, shape.n = N, shape.k = K, shape.batch = 1, shape.sm_count = 4;
+        shape.target = PTX_SM(capability >= 80 ? 80 : 75);
         CHECK_MORE(!ptxk_matmul_plan(&desc, &shape, &plan, &why), why.text);
         CHECK(cu.cuMemAlloc(&memory[0], ((size_t)ld * (M - 1) + K + 8) * 2) == 0);
         CHECK(cu.cuMemAlloc(&memory[2], ((size_t)ld * (M - 1) + N) * 4) == 0);
@@ -663,8 +663,8 @@ static void work_and_conflicts(void)
 {
     static const uint32_t types[] = {PTX_F16, PTX_F32, PTX_F32, PTX_E4M3};
     uint32_t t, flags, tile;
-    if (!cu.ptxsim_counters_get) {
-        printf("SKIP work_and_conflicts: only the CPU driver counts\n");
+    if (!cu.ptxsim_counters_get || capability < 80) {
+        printf("SKIP work_and_conflicts: only the CPU driver counts, from sm_80 on\n");
         return;
     }
     for (t = 0; t < 4; t++) {
