@@ -3070,10 +3070,11 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7, 1.7 */
 #define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
 #define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0; only f32, a function of the module */
-#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0; the same; below -2 of lgamma(-x) */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
+/* lgamma has zeros between its poles: below -2 its error is 4 ulp of lgamma(-x) or 1, whichever is larger. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 

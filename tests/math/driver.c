@@ -102,7 +102,7 @@ static double error_of(const math_function *f, uint32_t i, uint32_t n) {
     else
         error = ulp_error_of(0, got, f->two ? f->two(a, b) : f->one(a));
     if (!strcmp(f->name, "lgamma") && a < -2 && error < 1e9) /* between the poles it has zeros */
-        error *= fmin(1, fabs(lgamma(a)) / lgamma(-a));
+        error *= fmin(1, fabs(lgamma(a)) / fmax(1, lgamma(-a)));
     if (!strcmp(f->name, "sincos")) error = fmax(error, ulp_error_of(wide, value_of(result(n + i)), cosl(a)));
     return error;
 }
