@@ -13,15 +13,16 @@ SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(patsubst examples/%.c,$(B)/%,$(wildcard examples/*.c)) $(EXAMPLES_CXX)
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst examples/%.cpp,$(B)/%,$(wildcard examples/*.cpp)))
-PICTURES = mandelbrot particles blur shader_graph $(notdir $(EXAMPLES_CXX))
+PICTURES = mandelbrot particles blur shader_graph raymarch $(notdir $(EXAMPLES_CXX))
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 
 # Tests lie in folders by what they prove; each file is a program. `make test` leaves out those in PROOF, which are
 # slow and seldom find a fault in a change.
 SUITES   = builder faults math kernels cuda examples driver
 TESTS    = $(patsubst tests/%.c,%,$(foreach s,$(SUITES),$(wildcard tests/$s/*.c)))
-SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines
-PROOF    = kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent examples/prompt_lengths cuda/threads dropin
+SCRIPTS  = dropin snippets packaging cuda/threads examples/command_lines examples/operators
+PROOF    = math/exhaustive kernels/ptxas kernels/decoder kernels/flash_cluster examples/generate examples/persistent \
+  examples/prompt_lengths cuda/threads dropin
 SHORT    = $(filter-out $(PROOF),$(TESTS) $(SCRIPTS))
 OWN_COPY = $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l 'define PTXGEN_IMPLEMENTATION' tests/*/*.c))
 DRIVER   = $(SIM)
@@ -35,6 +36,7 @@ help:
 	@echo 'make plot      the time from a graph to PTX beside NVRTC, where that is installed: docs/emission.svg'
 	@echo 'make test      the tests for every change; ends with the line "N passed, N failed"'
 	@echo 'make proof     all tests, for a release'
+	@echo 'make proof-math  the mathematics over all 2^32 operands, hours'
 	@echo 'make sanitize  all tests, built with the address and undefined-behaviour sanitizers'
 	@echo 'make bench     emission speed, launch overhead, compile times beside stb_image.h (BENCH_COMPILE=0:'
 	@echo '               without them), the speed of the CPU driver'
@@ -56,6 +58,8 @@ run: $(SIM) $(EXAMPLES)
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/q4k_gemv
 	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/gemm
+	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 20
 
 test: $(addprefix $(B)/results/,$(SHORT))
@@ -64,12 +68,18 @@ test: $(addprefix $(B)/results/,$(SHORT))
 proof: $(addprefix $(B)/results/,$(TESTS) $(SCRIPTS))
 	@sh tests/run.sh sum $(B) $(TESTS) $(SCRIPTS)
 
+# Every f32 function of one operand over all 2^32 operands: about two hours of one core.
+proof-math: $(B)/tests/math/exhaustive
+	@$(B)/tests/math/exhaustive 1
+
 $(B)/results/driver/%: $(B)/tests/driver/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) driver/$* $< $(SIM)
 $(B)/results/examples/command_lines: tests/examples/command_lines.sh $(SIM) $(EXAMPLES) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/command_lines sh $< $(B)
 $(B)/results/examples/pictures: $(B)/tests/examples/pictures $(SIM) $(addprefix $(B)/,$(PICTURES)) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) examples/pictures $< $(B)
+$(B)/results/examples/operators: tests/examples/operators.sh FORCE
+	@sh tests/run.sh one $(DRIVER) $(B) examples/operators sh $<
 $(B)/results/cuda/threads: tests/cuda/threads.sh $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) cuda/threads sh $< $(SIM)
 $(B)/results/dropin $(B)/results/snippets $(B)/results/packaging: $(B)/results/%: tests/%.sh $(SIM) FORCE
@@ -89,9 +99,12 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 # The pictures of README.md; its plot, where NVRTC is installed.
 pictures: $(SIM) $(addprefix $(B)/,$(PICTURES))
 	@mkdir -p docs
-	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/mandelbrot --width 400 --height 250 --samples 3 --out docs/mandelbrot.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/mandelbrot --width 384 --height 240 --samples 3 --out docs/mandelbrot.png
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/particles --out docs/particles.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/raymarch --width 400 --height 250 --out docs/raymarch.png
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/blur --width 400 --height 250 --radius 8 --out docs/blur.png
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/shader_graph --width 400 --height 250 --out docs/shader_graph.png
+	@$(if $(EXAMPLES_CXX),PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/operators --out docs/operators.png)
 
 plot: $(SIM) $(B)/bench_nvrtc
 	@mkdir -p docs
@@ -103,6 +116,8 @@ gpu: $(EXAMPLES) $(B)/bench
 	@$(B)/flash_decode
 	@$(B)/flash_prefill --seq 4096 --heads 32 --kv-heads 8 --repeat 20
 	@$(B)/q4k_gemv --n 4096 --k 14336
+	@$(B)/gemm --m 8192 --n 8192 --k 8192 --out bf16 --type bf16 --repeat 20
+	@$(B)/gemm --m 512 --n 28672 --k 4096 --out f16 --repeat 20
 	@$(B)/bench
 
 clean:

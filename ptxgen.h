@@ -37,102 +37,101 @@
      [LICENSE]
 
    [MANUAL]
-   MODULE, KERNEL   A ptx_module owns everything: kernels, text, the error. ptx_entry() starts a kernel;
-          several may be open at once. Nothing is global: one thread per module at a time, any number of
-          modules.
-   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value: a register that one instruction wrote
-          once, or an immediate (ptx_f32(1.5), ptx_u32(7); ptx_imm(7) takes the type of the slot it stands
-          in). Nothing ever writes to a value again, so a copy of a handle always means the same number.
-          Beside its type a handle has room for 55 bits: a number of 64 that needs more is refused where it
-          is used, and made by ptx_wide(k, PTX_U64, bits).
-   VARIABLES  What changes is a ptx_var, a different C type: v = ptx_var_new(k, init); ptx_set(k, v, x);
-          ptx_get(k, v) is its value at that point, for good.
-   TYPES  The result's type follows from the operands. Both operands of an addition have one type; a mismatch
-          is an error that names both. ptx_as(x, PTX_S32) reads the same bits as another type of that width
-          and emits nothing; ptx_cvt(k, PTX_F32, x) converts. Registers of a b type (PTX_B32 ...) fit wherever
-          their width does.
-   ADDRESSES  An address knows its state space: parameters declared as pointers are global, ptx_shared() is
-          shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
-          PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
-          ptx_ptr(p, PTX_GLOBAL) says what it is.
-   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) is p[i], ptx_st_elem(k, PTX_F32, p, i, x) sets it, and
-          ptx_elem(k, PTX_F32, p, i) is it as a memory operand. A field of a C struct, particle.mass:
-          ptx_ld_field(k, PTX_F32, p, particle, mass) and ptx_st_field(k, PTX_F32, p, particle, mass, x); its
-          address is ptx_field(p, particle, mass).
+   MODULE, KERNEL  A ptx_module owns its kernels, their text and the error. ptx_entry() starts a kernel;
+          several may be open at the same time. There is no global state. One thread may use a module at a
+          time; any number of modules may exist.
+   VALUES  A ptx_val is a typed operand in 8 bytes, passed by value. It is a register that one instruction
+          wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
+          stands for. No instruction writes to a value a second time, so a copy of a handle always means the
+          same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
+          it is used: make it with ptx_wide(k, PTX_U64, bits).
+   VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
+          is its value at that point, and does not change with later writes.
+   TYPES  The type of a result follows from the operands. The operands of an addition have the same type; a
+          mismatch is an error that names both. ptx_cvt(k, PTX_F32, x) converts. ptx_as(x, PTX_S32) reads the
+          same bits as another type of that width and emits nothing. A value of a b type (PTX_B32 ...) fits
+          wherever its width does.
+   ADDRESSES  An address has a state space. Parameters made with ptx_param_ptr have the given one,
+          ptx_shared() is shared, and sums of addresses keep it. An address loaded from memory is generic;
+          ptx_ptr(p, PTX_GLOBAL) states its space. ptx_at(p, 16) is the memory operand [p+16]; ptx_with(
+          ptx_at(p, 0), PTX_NC) adds modifiers.
+   ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) reads p[i], ptx_st_elem(k, PTX_F32, p, i, x) writes it, and
+          ptx_elem(k, PTX_F32, p, i) is its memory operand. For a field of a C struct, particle.mass:
+          ptx_ld_field(k, PTX_F32, p, particle, mass), ptx_st_field(k, PTX_F32, p, particle, mass, x); its
+          address is ptx_field(p, particle, mass). p[i] of an array of structs is at ptx_ptr_add(k, p, i, n),
+          with n the size of a struct.
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
-          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
-          has.
-   CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
-          ptx_while, ptx_break, ptx_continue; and plain labels and branches beside them. A C `break` or
-          `return` out of a scope is found when the text is asked for: "scope opened at file:line is not
-          closed".
-   ORDER  C does not say in which order the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
-          ptx_ld(...)) is a correct kernel, but two compilers may print its loads in different orders. For
-          text that is the same everywhere, write one emitting call per statement, as the generators of
-          ptxgen_kernels.h do.
-   ERRORS  The first mistake is kept and every later call on that module is harmless. The message starts with
-          the caller's file and line and names kernel, instruction, operand and types. Check once, at
-          ptx_text(). Call sites are kept as pointers to string literals made by the macros: they must outlive
-          the module.
-   VERSIONS  .target is yours; .version is the lowest that target and the recorded instructions need, or the
-          module is refused when that passes the cap in ptx_module_desc. An instruction that the target lacks
-          is an error.
-
-   OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
-          the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
-          with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table.
-   RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
-          thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets, comments and statements end in the text that they begin in. Its
-          instructions, names, branches and exits are not checked: that is left to the assembler. A text that
-          is used again keeps its labels in braces.
+          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers that
+          it has.
+   OTHER INSTRUCTIONS  An instruction without a macro of its own is called by its name in the table, with its
+          operands in the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)).
+          ptx_opn() is for those with groups of operands or several results. An address stands for [address],
+          ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
           units in the last place, stated function by function in [INTERFACE]. What the hardware approximates
           has the instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, and ptx_sin_approx where C has the name.
-   MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
-          ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
-          PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
-          holds you to that order on every path.
-          ptx_mma() takes wmma too: WMMA_LOAD_*, the product, WMMA_STORE_D, with layouts as modifiers.
-   SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block (48 KiB in all), its
-          address has 32 bits. ptx_shared_dynamic() is what the launch gives beyond, once a kernel: cut it up
-          by ptx_off(). Nothing is zero at the start. What one thread writes another reads only behind
-          ptx_bar_sync() (in a warp: ptx_bar_warp_sync), and before it is written again there must be a second
-          one. In a cluster, ptx_mapa() leads into another block's.
-   VARIABLES OF THE MODULE  ptx_variable() makes global or constant memory, with data or zeros; ptx_address()
-          is where it lies; ptx_point() puts addresses of earlier variables into one.
-   FUNCTIONS  ptx_func() starts one, ptx_call() calls it with up to 32 arguments, ptx_call_indirect() through
-          ptx_func_address(). It ends in ptx_return(). All its parameters come before the first call. A
-          barrier or shuffle inside counts where the call stands; what it is given and what it returns are
-          taken to differ from thread to thread; an exit inside ends the thread, so that nothing that is for
-          all may follow the call. Recursion is refused.
-   PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
-          arguments.
+   CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
+          ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
+          instruction after it: compute operands and addresses before. A scope that is left by a C `break` or
+          `return` is an error: "scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
-          cases: no case runs into the next. ptx_brx() is the bare jump through a table.
-   VERIFIED  before there is a text, on every path: definitions before uses; labels, scopes and ends; no
-          unreachable code, no loop without a way out; constant offsets out of the range of an array or
-          variable, or misaligned; limits of shared, constant and parameter memory, of launch bounds and of
-          setmaxnreg; waits for cp.async, wgmma and tcgen05.ld; fences of wgmma; and uniformity.
-   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, a block, a
-          warpgroup (four warps) or a warp. The verifier follows what differs between threads (ids, loads,
-          atomics, results of calls and raw text) into branches and loops, and refuses such an instruction
-          where only some of its threads come; threads that have left by ptx_ret count as absent. Block ids
-          differ in a cluster. It knows %tid.x / 32 in its spellings, (%ctaid.x * 128 + %tid.x) / 32 too where
-          ptx_require_block() or ptx_launch_bounds() make the block a multiple of 32 (of an undeclared block
-          it takes %tid.x to count its threads), and comparisons with multiples of 32 and 128. Where you know
-          better, say so: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
-          A member mask names the lanes that come to a shuffle or vote. The mask of all lanes is for a whole
-          warp; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p makes a right one.
-   FOUND BY RUNNING  What depends on values is not guessed: races, member masks, indices, phases of mbarriers,
-          what no thread has written. A run of the kernel on a checking driver or tool finds it.
-   LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
-          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
-          beside the instructions, 2 as .loc for profilers.
-   DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
-          are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function; parse raw text; guess what depends on values at run time.
+          cases. A case does not fall through. ptx_brx() is the plain branch through a table.
+   ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
+          ptx_ld(...)) is correct, but compilers may print its loads in different orders. For text that is the
+          same with every compiler, write one emitting call per statement.
+   ERRORS  A module keeps its first error; later calls on it have no effect and are safe. The message starts
+          with the caller's file and line and names kernel, instruction, operand and types. Check once, at
+          ptx_text(). The module keeps pointers to call sites, the string literals of the macros: they must
+          outlive it.
+   VERSIONS  The caller chooses .target. .version is the lowest that the target and the recorded instructions
+          need; a module that needs more than ptx_module_desc.max_version is refused. An instruction that the
+          target lacks is an error.
+   SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block; its address has 32 bits.
+          All such arrays together have at most 48 KiB. ptx_shared_dynamic(), once a kernel, is the memory
+          that the launch gives beyond; divide it with ptx_off(). Contents are undefined at the start. A
+          thread may read what another thread wrote only after ptx_bar_sync() (in a warp: ptx_bar_warp_sync),
+          and overwrite it only after another one. ptx_mapa() gives the address in another block of the
+          cluster.
+   VARIABLES OF THE MODULE  ptx_variable() defines global or constant memory, with data or zeros.
+          ptx_address() is its address. ptx_point() stores the addresses of earlier variables in it.
+   FUNCTIONS  ptx_func() starts a function, ptx_return() ends it, ptx_call() calls it with up to 32 arguments,
+          ptx_call_indirect() calls through ptx_func_address(). Define all its parameters before the first
+          call. A barrier or shuffle in a function counts at each call. Its arguments and results are taken to
+          differ between threads. An exit in it ends the thread, so no instruction for all threads may follow
+          the call. Recursion is refused.
+   PRINTF  ptx_printf(k, "%d %f\n", 2, args) widens floats and checks the conversions against the arguments.
+   MATRICES  ptx_mma() takes fragments as arrays; ptx_mma_shape() tells their lengths. It also computes wmma
+          products, between WMMA_LOAD_* and WMMA_STORE_D, with the layouts as modifiers. The sums of
+          ptx_wgmma() change asynchronously, so they are variables: write them, then PTX_WGMMA_FENCE, the
+          products, PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP; only then read or write them again. The
+          verifier checks this order on every path.
+   RAW TEXT  ptx_raw() inserts PTX text. $0 $1 ... are its results, then its operands, at most 64 of each;
+          they are typed and tracked. Results are taken to differ between threads, and its barriers count. Its
+          instructions, names, branches and exits are checked by the assembler only. Brackets, comments and
+          statements must end in the text in which they begin. Put labels in braces if a text is used twice.
+   VERIFIED  On every path, before there is a text: definitions before uses; labels, scopes and ends;
+          unreachable code; loops without an exit; constant offsets that are misaligned or outside an array or
+          variable; limits of shared, constant and parameter memory, of launch bounds and of setmaxnreg; waits
+          for cp.async, wgmma and tcgen05.ld; fences of wgmma; uniformity.
+   UNIFORMITY  Barriers, shuffles and matrix instructions are for all threads of a cluster, block, warpgroup
+          (four warps) or warp. The verifier finds the values that differ between threads (ids, loads,
+          atomics, results of calls and raw text), the branches and loops that depend on them, and refuses
+          such an instruction where only some of its threads arrive. Threads that have executed ptx_ret are
+          absent. Block ids differ within a cluster. %tid.x / 32 is uniform in a warp, and so is
+          (%ctaid.x * 128 + %tid.x) / 32 if ptx_require_block() or ptx_launch_bounds() declares a block of a
+          multiple of 32 threads; comparisons with multiples of 32 and 128 are understood too. State what the
+          verifier cannot know: ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform(),
+          ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes that take part. A full mask
+          is checked; any other is taken as right. ptx_ballot(k, p, all) before the `if` on p computes one.
+   FOUND BY RUNNING  The builder does not guess what depends on run-time values: races, member masks, indices,
+          phases of mbarriers, memory that nobody wrote. The CPU driver in tests/sim, or a checking tool on a
+          GPU, finds these when the kernel runs.
+   LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
+          whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
+          places beside the instructions, 2 prints them as .loc lines for profilers.
+   DOES NOT  optimise (ptxas does); parse PTX or check raw text; allocate machine registers; link modules;
+          follow addresses through memory or functions; support recursion. Textures and surfaces are 64-bit
+          handles only.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -621,6 +620,23 @@ typedef struct ptx_operation {
 #define PTX__REDUCE (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__ATOM_SPACE | PTX_L2_CACHE_HINT)
 #define PTX__MULTIMEM (PTX_WEAK | PTX_RELAXED | PTX_ACQUIRE | PTX__SCOPE | PTX__M_GLOBAL)
 #define PTX__MULTIMEM_ST (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
+#define PTX__RELEASE_GLOBAL (PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL)
+#define PTX__RELEASE_GLOBAL_ADD (PTX__RELEASE_GLOBAL | PTX_ATOM_ADD)
+#define PTX__RELEASE_MMIO (PTX__RELEASE_GLOBAL | PTX_MMIO)
+#define PTX__RELEASE_MMIO_ADD (PTX__RELEASE_MMIO | PTX_ATOM_ADD)
+#define PTX__ATOMIC_NOFTZ (PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ)
+#define PTX__REDUCE_NOFTZ (PTX__REDUCE_GLOBAL | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ)
+#define PTX__BULK_REDUCE                                                                                     \
+    (PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC)
+#define PTX__RELAXED_CLUSTER (PTX_RELAXED | PTX_CLUSTER)
+#define PTX__RELAXED_CTA (PTX_RELAXED | PTX_CTA)
+#define PTX__RELEASE_CLUSTER (PTX_RELEASE | PTX_CLUSTER)
+#define PTX__DIVIDE (PTX__ROUND | PTX_APPROX | PTX_FULL | PTX_FTZ)
+#define PTX__APPROX_FTZ (PTX_APPROX | PTX_FTZ)
+#define PTX__RN_SATFINITE (PTX_RN | PTX_SATFINITE)
+#define PTX__RS_SATFINITE (PTX_RS | PTX_SATFINITE)
+#define PTX__RN_FTZ_SAT_RELU (PTX_RN | PTX_FTZ | PTX_SAT | PTX_RELU)
+#define PTX__RN_RZ_RELU_SATFINITE (PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE)
 
 /* Sets of types, one bit each. */
 #define PTX__T(type) (UINT64_C(1) << PTX_##type)
@@ -645,6 +661,8 @@ typedef struct ptx_operation {
 #define PTX__I4 (PTX__T(U4) | PTX__T(S4))
 #define PTX__SURFACE (PTX__T(B8) | PTX__BITS)
 #define PTX__MEMORY (PTX__T(B8) | PTX__BITS | PTX__I8 | PTX__INT | PTX__FLT)
+#define PTX__WORDS (PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT)
+#define PTX__I42 (PTX__I4 | PTX__T(U2) | PTX__T(S2))
 
 /* TARGETS. A form's first target is a number (90: sm_90 and all after it), or one of these sets of chips that
    have what no later chip inherits. X(name, targets) makes PTX__ON_<name>. */
@@ -739,1339 +757,1429 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
+/* Sets in a row: {0}, none; up to three types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each
+   a single one or one of the groups above. A group that no row has named yet is to be listed here. */
+#define PTX__TYPE_GROUPS(X)                                                                                  \
+    X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
+    X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
+#define PTX__MODIFIERS(X)                                                                                    \
+    X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(EQU) X(NEU) X(LTU) X(LEU) X(GTU) X(GEU) X(NUM) X(ISNAN)            \
+    X(BOOL_AND) X(BOOL_OR) X(BOOL_XOR) X(LO) X(HI) X(WIDE) X(CLAMP) X(WRAP) X(RN) X(RZ) X(RM) X(RP) X(RNA)   \
+    X(RS) X(RNI) X(RZI) X(RMI) X(RPI) X(APPROX) X(FULL) X(FTZ) X(SAT) X(OOB) X(SATFINITE) X(RELU) X(NAN)     \
+    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(INFINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)       \
+    X(SUBNORMAL) X(SURFACE_TRAP) X(SURFACE_ZERO) X(CTA_GROUP_1) X(CTA_GROUP_2) X(PACK_16B) X(UNPACK_16B)     \
+    X(ROW_ROW) X(ROW_COL) X(COL_ROW) X(COL_COL) X(WEAK) X(VOLATILE) X(MMIO) X(RELAXED) X(ACQUIRE)            \
+    X(RELEASE) X(ACQ_REL) X(SC) X(CTA) X(CLUSTER) X(GPU) X(SYS) X(CA) X(CG) X(CS) X(LU) X(CV) X(WB) X(WT)    \
+    X(NC) X(L1_EVICT_NORMAL) X(L1_EVICT_UNCHANGED) X(L1_EVICT_FIRST) X(L1_EVICT_LAST) X(L1_NO_ALLOCATE)      \
+    X(ATOM_AND) X(ATOM_OR) X(ATOM_XOR) X(ATOM_ADD) X(ATOM_INC) X(ATOM_DEC) X(ATOM_MIN) X(ATOM_MAX)           \
+    X(ATOM_EXCH) X(ATOM_CAS) X(NOFTZ) X(ACC_F32) X(ACC_F16) X(L2_EVICT_LAST) X(L2_EVICT_NORMAL)              \
+    X(L2_EVICT_FIRST) X(L2_EVICT_UNCHANGED) X(OTHERS_FIRST) X(OTHERS_UNCHANGED) X(MULTICAST)                 \
+    X(L2_CACHE_HINT) X(L2_64B) X(L2_128B) X(L2_256B) X(ROW) X(COL)
+#define PTX__MODIFIER_GROUPS(X)                                                                              \
+    X(APPROX_FTZ) X(ATOMIC) X(ATOMIC_GLOBAL) X(ATOMIC_NOFTZ) X(ATOMIC_PLAIN) X(ATOM_BITS) X(ATOM_MINMAX)     \
+    X(BOOL) X(BORDER) X(BULK_REDUCE) X(CMP) X(CMP_ORDERED) X(CONVERTIBLE) X(CTA_GROUP) X(DIVIDE) X(FUNNEL)   \
+    X(L2_PRIMARY) X(L2_SECONDARY) X(L2_SIZE) X(LAYOUT) X(LAYOUTS) X(LOAD) X(LOAD32) X(LOAD_ONE) X(LOHI)      \
+    X(MULTIMEM) X(MULTIMEM_ST) X(M_CONST) X(M_GLOBAL) X(M_LOCAL) X(M_PARAM) X(M_SHARED_CLUSTER) X(REDUCE)    \
+    X(REDUCE_GLOBAL) X(REDUCE_NOFTZ) X(RELAXED_CLUSTER) X(RELAXED_CTA) X(RELEASE_CLUSTER) X(RELEASE_GLOBAL)  \
+    X(RELEASE_GLOBAL_ADD) X(RELEASE_MMIO) X(RELEASE_MMIO_ADD) X(RN_FTZ_SAT_RELU) X(RN_RZ_RELU_SATFINITE)     \
+    X(RN_SATFINITE) X(ROUND) X(ROUND_INT) X(RS_SATFINITE) X(SCOPE) X(STORE) X(STORE32) X(STORE_ONE) X(TEST)  \
+    X(VEC32) X(WMMA_SPACE)
+#define PTX__ENUM(name, text, bits, kind) PTX__CT_##name,
+#define PTX__GROUP_ENUM(name) PTX__CT_##name,
+enum { PTX__CT_0, PTX_TYPES(PTX__ENUM) PTX__TYPE_GROUPS(PTX__GROUP_ENUM) PTX__CT_END };
+#undef PTX__ENUM
+#undef PTX__GROUP_ENUM
+#define PTX__ENUM(name) PTX__CM_##name,
+enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX__CM_END };
+#undef PTX__ENUM
+#define PTX__T1(a) {PTX__CT_##a}
+#define PTX__T2(a, b) {PTX__CT_##a, PTX__CT_##b}
+#define PTX__T3(a, b, c) {PTX__CT_##a, PTX__CT_##b, PTX__CT_##c}
+#define PTX__M1(a) {PTX__CM_##a}
+#define PTX__M2(a, b) {PTX__CM_##a, PTX__CM_##b}
+#define PTX__M3(a, b, c) {PTX__CM_##a, PTX__CM_##b, PTX__CM_##c}
+
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
-    OP(MOV, "mov", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
-    FORM(MOV, "mov", "*t=t", PTX__T(B128), 0, 0, 0, 0, 83, 70)                                               \
+    OP(MOV, "mov", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
+    FORM(MOV, "mov", "*t=t", PTX__T1(B128), {0}, {0}, {0}, {0}, 83, 70)                                      \
     /* integers and floats */                                                                                \
-    OP(ADD, "add", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
-    FORM(ADD, "add", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, PTX_CC, 0, 43, 0)                               \
-    FORM(ADD, "add", "t=tt", PTX__T(S32), 0, PTX_SAT, PTX_SAT, 0, 10, 0)                                     \
-    FORM(ADD, "add", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
-    FORM(ADD, "add", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
-    FORM(ADD, "add", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
-    FORM(ADD, "add", "t=tt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, 0, 0, 86, 100)                          \
-    FORM(ADD, "add", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
-    FORM(ADD, "add", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
-    OP(ADDC, "addc", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, 0, 0, 43, 0)                                    \
-    OP(ADD_F32, "add%m.f32%s", "f=cf", 0, PTX__H16, PTX__ROUND | PTX_SAT, 0, 0, 86, 100)                     \
-    OP(SUB, "sub", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
-    FORM(SUB, "sub", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, PTX_CC, 0, 43, 0)                               \
-    FORM(SUB, "sub", "t=tt", PTX__T(S32), 0, PTX_SAT, PTX_SAT, 0, 10, 0)                                     \
-    FORM(SUB, "sub", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
-    FORM(SUB, "sub", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
-    FORM(SUB, "sub", "t=tt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, 0, 0, 86, 100)                          \
-    FORM(SUB, "sub", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
-    FORM(SUB, "sub", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
-    OP(SUBC, "subc", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, 0, 0, 43, 0)                                    \
-    OP(SUB_F32, "sub%m.f32%s", "f=cf", 0, PTX__H16, PTX__ROUND | PTX_SAT, 0, 0, 86, 100)                     \
-    OP(MUL, "mul", "t=tt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                 \
-    FORM(MUL, "mul", "w=tt", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                           \
-    FORM(MUL, "mul", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
-    FORM(MUL, "mul", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
-    FORM(MUL, "mul", "t=tt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, 0, 0, 86, 100)                          \
-    FORM(MUL, "mul", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
-    FORM(MUL, "mul", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
-    OP(MUL24, "mul24", "t=tt", PTX__I32, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                             \
-    OP(MAD, "mad", "t=ttt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                \
-    FORM(MAD, "mad", "t=ttt", PTX__I32 | PTX__I64, 0, PTX__LOHI | PTX_CC, PTX__LOHI | PTX_CC, PTX_LO, 43, 0) \
-    FORM(MAD, "mad", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_HI | PTX_SAT, 0, 10, 0)                  \
-    FORM(MAD, "mad", "w=ttw", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                          \
-    OP(MADC, "madc", "t=ttt", PTX__I32 | PTX__I64, 0, PTX__LOHI | PTX_CC, PTX__LOHI, PTX_LO, 43, 0)          \
-    OP(MAD24, "mad24", "t=ttt", PTX__I32, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                            \
-    FORM(MAD24, "mad24", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_HI | PTX_SAT, 0, 10, 0)              \
-    OP(SAD, "sad", "t=ttt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                     \
-    OP(DP4A, "dp4a", "y=tcu", PTX__I32, PTX__I32, 0, 0, 0, 50, 61)                                           \
-    OP(DP2A, "dp2a", "y=tcu", PTX__I32, PTX__I32, PTX__LOHI, PTX__LOHI, 0, 50, 61)                           \
-    OP(FMA, "fma", "t=ttt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
-    FORM(FMA, "fma", "t=ttt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
-    FORM(FMA, "fma", "t=ttt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, PTX__ROUND, PTX_RN, 86, 100)           \
-    FORM(FMA, "fma", "t=ttt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT | PTX_RELU, PTX_RN, PTX_RN, 42, 53)   \
-    FORM(FMA, "fma", "t=ttt", PTX__BF16S, 0, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 70, 80)                      \
-    FORM(FMA, "fma", "t=ttt", PTX__F16S | PTX__BF16S, 0, PTX_RN | PTX_OOB | PTX_RELU, PTX_RN | PTX_OOB,      \
-        PTX_RN, 81, 90)                                                                                      \
-    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 0, PTX__H16, PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 86, 100)      \
-    OP(DIV, "div", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
-    FORM(DIV, "div", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_APPROX | PTX_FULL | PTX_FTZ, PTX__ROUND        \
-        | PTX_APPROX | PTX_FULL, PTX_RN, 10, 0)                                                              \
-    FORM(DIV, "div", "t=tt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                          \
-    OP(REM, "rem", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
-    OP(ABS, "abs", "t=t", PTX__SINT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
-    FORM(ABS, "abs", "t=t", PTX__T(F32), 0, PTX_FTZ, 0, 0, 10, 0)                                            \
-    FORM(ABS, "abs", "t=t", PTX__F16S, 0, PTX_FTZ, 0, 0, 65, 53)                                             \
-    FORM(ABS, "abs", "t=t", PTX__BF16S, 0, 0, 0, 0, 70, 80)                                                  \
-    OP(NEG, "neg", "t=t", PTX__SINT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
-    FORM(NEG, "neg", "t=t", PTX__T(F32), 0, PTX_FTZ, 0, 0, 10, 0)                                            \
-    FORM(NEG, "neg", "t=t", PTX__F16S, 0, PTX_FTZ, 0, 0, 60, 53)                                             \
-    FORM(NEG, "neg", "t=t", PTX__BF16S, 0, 0, 0, 0, 70, 80)                                                  \
-    OP(MIN, "min", "t=tt", PTX__INT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
-    FORM(MIN, "min", "t=tt", PTX__T(S32), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                  \
-    FORM(MIN, "min", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
-    FORM(MIN, "min", "t=tt", PTX__T(S16X2), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                \
-    FORM(MIN, "min", "t=tt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 10, 0)               \
-    FORM(MIN, "min", "t=ttt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_ABS_OF, 0, 0, 88, 100)                 \
-    FORM(MIN, "min", "t=tt", PTX__F16S, 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                \
-    FORM(MIN, "min", "t=tt", PTX__BF16S, 0, PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                         \
-    OP(MAX, "max", "t=tt", PTX__INT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
-    FORM(MAX, "max", "t=tt", PTX__T(S32), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                  \
-    FORM(MAX, "max", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
-    FORM(MAX, "max", "t=tt", PTX__T(S16X2), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                \
-    FORM(MAX, "max", "t=tt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 10, 0)               \
-    FORM(MAX, "max", "t=ttt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_ABS_OF, 0, 0, 88, 100)                 \
-    FORM(MAX, "max", "t=tt", PTX__F16S, 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                \
-    FORM(MAX, "max", "t=tt", PTX__BF16S, 0, PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                         \
-    OP(RCP, "rcp", "t=t", PTX__T(F32), 0, PTX__ROUND | PTX_APPROX | PTX_FTZ, PTX__ROUND | PTX_APPROX,        \
-        PTX_RN, 10, 0)                                                                                       \
-    FORM(RCP, "rcp", "t=t", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                           \
-    FORM(RCP, "rcp", "t=t", PTX__T(F64), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX | PTX_FTZ, 0, 21, 0)            \
-    OP(SQRT, "sqrt", "t=t", PTX__T(F32), 0, PTX__ROUND | PTX_APPROX | PTX_FTZ, PTX__ROUND | PTX_APPROX,      \
-        PTX_RN, 10, 0)                                                                                       \
-    FORM(SQRT, "sqrt", "t=t", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
-    OP(RSQRT, "rsqrt", "t=t", PTX__FLT, 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 40, 0)              \
-    OP(EX2, "ex2", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
-    FORM(EX2, "ex2", "t=t", PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)                        \
-    FORM(EX2, "ex2", "t=t", PTX__BF16S, 0, PTX_APPROX | PTX_FTZ, PTX_APPROX | PTX_FTZ, PTX_APPROX            \
-        | PTX_FTZ, 78, 90)                                                                                   \
-    OP(LG2, "lg2", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
-    OP(SIN, "sin", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
-    OP(COS, "cos", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
-    OP(TANH, "tanh", "t=t", PTX__T(F32) | PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)          \
-    FORM(TANH, "tanh", "t=t", PTX__BF16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 78, 90)                     \
-    OP(TESTP, "testp", "p=t", PTX__FLT, 0, PTX__TEST, PTX__TEST, 0, 20, 0)                                   \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)
+    OP(ADD, "add", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    FORM(ADD, "add", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
+    FORM(ADD, "add", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
+    FORM(ADD, "add", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
+    FORM(ADD, "add", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
+    FORM(ADD, "add", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
+    FORM(ADD, "add", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
+    FORM(ADD, "add", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
+    FORM(ADD, "add", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
+    OP(ADDC, "addc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
+    OP(SUB, "sub", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    FORM(SUB, "sub", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
+    FORM(SUB, "sub", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
+    FORM(SUB, "sub", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
+    OP(SUBC, "subc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
+    OP(MUL, "mul", "t=tt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)              \
+    FORM(MUL, "mul", "w=tt", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)               \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
+    FORM(MUL, "mul", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
+    OP(MUL24, "mul24", "t=tt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)          \
+    OP(MAD, "mad", "t=ttt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)             \
+    FORM(MAD, "mad", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M2(LOHI, CC), PTX__M1(LO),     \
+        43, 0)                                                                                               \
+    FORM(MAD, "mad", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)             \
+    FORM(MAD, "mad", "w=ttw", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)              \
+    OP(MADC, "madc", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M1(LOHI), PTX__M1(LO), 43, 0)  \
+    OP(MAD24, "mad24", "t=ttt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)         \
+    FORM(MAD24, "mad24", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)         \
+    OP(SAD, "sad", "t=ttt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                         \
+    OP(DP4A, "dp4a", "y=tcu", PTX__T1(I32), PTX__T1(I32), {0}, {0}, {0}, 50, 61)                             \
+    OP(DP2A, "dp2a", "y=tcu", PTX__T1(I32), PTX__T1(I32), PTX__M1(LOHI), PTX__M1(LOHI), {0}, 50, 61)         \
+    OP(FMA, "fma", "t=ttt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN), 10, 0) \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), PTX__M1(ROUND), PTX__M1(RN), 86,     \
+        100)                                                                                                 \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(F16S), {0}, PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN), PTX__M1(RN), 42,    \
+        53)                                                                                                  \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(BF16S), {0}, PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN), 70, 80)      \
+    FORM(FMA, "fma", "t=ttt", PTX__T2(F16S, BF16S), {0}, PTX__M3(RN, OOB, RELU), PTX__M2(RN, OOB),           \
+        PTX__M1(RN), 81, 90)                                                                                 \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__M1(ROUND),              \
+        PTX__M1(RN), 86, 100)                                                                                \
+    OP(DIV, "div", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    FORM(DIV, "div", "t=tt", PTX__T1(F32), {0}, PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),               \
+        PTX__M1(RN), 10, 0)                                                                                  \
+    FORM(DIV, "div", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)          \
+    OP(REM, "rem", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    OP(ABS, "abs", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(ABS, "abs", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
+    FORM(ABS, "abs", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 65, 53)                              \
+    FORM(ABS, "abs", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
+    OP(NEG, "neg", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(NEG, "neg", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
+    FORM(NEG, "neg", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 60, 53)                              \
+    FORM(NEG, "neg", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
+    OP(MIN, "min", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(MIN, "min", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
+    FORM(MIN, "min", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
+    FORM(MIN, "min", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
+    FORM(MIN, "min", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
+    FORM(MIN, "min", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
+    FORM(MIN, "min", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
+    FORM(MIN, "min", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
+    OP(MAX, "max", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(MAX, "max", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
+    FORM(MAX, "max", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
+    FORM(MAX, "max", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
+    FORM(MAX, "max", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
+    FORM(MAX, "max", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
+    FORM(MAX, "max", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
+    FORM(MAX, "max", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
+    OP(RCP, "rcp", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),            \
+        PTX__M1(RN), 10, 0)                                                                                  \
+    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)           \
+    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ), {0}, 21, 0)       \
+    OP(SQRT, "sqrt", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),          \
+        PTX__M1(RN), 10, 0)                                                                                  \
+    FORM(SQRT, "sqrt", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
+    OP(RSQRT, "rsqrt", "t=t", PTX__T1(FLT), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),     \
+        40, 0)                                                                                               \
+    OP(EX2, "ex2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    FORM(EX2, "ex2", "t=t", PTX__T1(F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 70, 75)   \
+    FORM(EX2, "ex2", "t=t", PTX__T1(BF16S), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ),                 \
+        PTX__M1(APPROX_FTZ), 78, 90)                                                                         \
+    OP(LG2, "lg2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    OP(SIN, "sin", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    OP(COS, "cos", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    OP(TANH, "tanh", "t=t", PTX__T2(F32, F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX),      \
+        70, 75)                                                                                              \
+    FORM(TANH, "tanh", "t=t", PTX__T1(BF16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 78,    \
+        90)                                                                                                  \
+    OP(TESTP, "testp", "p=t", PTX__T1(FLT), {0}, PTX__M1(TEST), PTX__M1(TEST), {0}, 20, 0)                   \
+    OP(COPYSIGN, "copysign", "t=tt", PTX__T1(FLT), {0}, {0}, {0}, {0}, 20, 0)
 #define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
-    OP(AND, "and", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
-    OP(OR, "or", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                       \
-    OP(XOR, "xor", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
-    OP(NOT, "not", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
-    OP(CNOT, "cnot", "*t=t", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                   \
-    OP(SHL, "shl", "*t=te", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                    \
-    OP(SHR, "shr", "t=te", PTX__INT | PTX__BITS, 0, 0, 0, 0, 10, 0)                                          \
-    OP(SHF_L, "shf.l", "*t=ttj", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
-    OP(SHF_R, "shf.r", "*t=ttj", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
-    OP(LOP3, "lop3", "*t=ttti", PTX__T(B32), 0, 0, 0, 0, 43, 50)                                             \
-    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T(B32), 0, PTX_BOOL_AND | PTX_BOOL_OR, PTX_BOOL_AND                \
-        | PTX_BOOL_OR, 0, 82, 70)                                                                            \
-    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T(B32), 0, PTX_BOOL_AND | PTX_BOOL_OR, PTX_BOOL_AND                \
-        | PTX_BOOL_OR, 0, 82, 70)                                                                            \
-    OP(PRMT, "prmt", "*t=ttU", PTX__T(B32), 0, 0, 0, 0, 20, 0)                                               \
-    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
-    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
-    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
-    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
-    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
-    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                            \
-    OP(BFE, "bfe", "t=tej", PTX__I32 | PTX__I64, 0, 0, 0, 0, 20, 0)                                          \
-    OP(BFI, "bfi", "*t=ttej", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                \
-    OP(BFIND, "bfind", "u=t", PTX__I32 | PTX__I64, 0, PTX_SHIFTAMT, 0, 0, 20, 0)                             \
-    OP(FNS, "fns.b32", "u=uuu", 0, 0, 0, 0, 0, 60, 30)                                                       \
-    OP(BMSK, "bmsk%m.b32", "u=uu", 0, 0, PTX__FUNNEL, PTX__FUNNEL, 0, 76, 70)                                \
-    OP(SZEXT, "szext", "t=tu", PTX__I32, 0, PTX__FUNNEL, PTX__FUNNEL, 0, 76, 70)                             \
-    OP(POPC, "popc", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
-    OP(CLZ, "clz", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                   \
-    OP(BREV, "brev", "*t=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
+    OP(AND, "and", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
+    OP(OR, "or", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                    \
+    OP(XOR, "xor", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
+    OP(NOT, "not", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
+    OP(CNOT, "cnot", "*t=t", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                       \
+    OP(SHL, "shl", "*t=te", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                        \
+    OP(SHR, "shr", "t=te", PTX__T2(INT, BITS), {0}, {0}, {0}, {0}, 10, 0)                                    \
+    OP(SHF_L, "shf.l", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
+    OP(SHF_R, "shf.r", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
+    OP(LOP3, "lop3", "*t=ttti", PTX__T1(B32), {0}, {0}, {0}, {0}, 43, 50)                                    \
+    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
+        BOOL_OR), {0}, 82, 70)                                                                               \
+    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
+        BOOL_OR), {0}, 82, 70)                                                                               \
+    OP(PRMT, "prmt", "*t=ttU", PTX__T1(B32), {0}, {0}, {0}, {0}, 20, 0)                                      \
+    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                  \
+    OP(BFE, "bfe", "t=tej", PTX__T2(I32, I64), {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(BFI, "bfi", "*t=ttej", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(BFIND, "bfind", "u=t", PTX__T2(I32, I64), {0}, PTX__M1(SHIFTAMT), {0}, {0}, 20, 0)                    \
+    OP(FNS, "fns.b32", "u=uuu", {0}, {0}, {0}, {0}, {0}, 60, 30)                                             \
+    OP(BMSK, "bmsk%m.b32", "u=uu", {0}, {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)                  \
+    OP(SZEXT, "szext", "t=tu", PTX__T1(I32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)             \
+    OP(POPC, "popc", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
+    OP(CLZ, "clz", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                       \
+    OP(BREV, "brev", "*t=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", PTX__INT, 0, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)                            \
-    FORM(SETP, "setp", "p?p=ttp", PTX__INT, 0, PTX__CMP_ORDERED | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0) \
-    FORM(SETP, "setp", "p?p=tt", PTX__BITS, 0, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)                          \
-    FORM(SETP, "setp", "p?p=ttp", PTX__BITS, 0, PTX_EQ | PTX_NE | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0) \
-    FORM(SETP, "setp", "p?p=tt", PTX__T(F32), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)                     \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T(F32), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP, 0,   \
+    OP(SETP, "setp", "p?p=tt", PTX__T1(INT), {0}, PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)            \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(INT), {0}, PTX__M2(CMP_ORDERED, BOOL), PTX__M2(BOOL, CMP), {0},    \
         10, 0)                                                                                               \
-    FORM(SETP, "setp", "p?p=tt", PTX__T(F64), 0, PTX__CMP, PTX__CMP, 0, 10, 0)                               \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T(F64), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0)      \
-    FORM(SETP, "setp", "p=tt", PTX__T(F16), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)                      \
-    FORM(SETP, "setp", "p=tt", PTX__T(BF16), 0, PTX__CMP, PTX__CMP, 0, 78, 90)                               \
-    FORM(SETP, "setp", "p=ttp", PTX__T(F16), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP, 0,     \
+    FORM(SETP, "setp", "p?p=tt", PTX__T1(BITS), {0}, PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)              \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(BITS), {0}, PTX__M3(EQ, NE, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0) \
+    FORM(SETP, "setp", "p?p=tt", PTX__T1(F32), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)             \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F32), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 10,   \
+        0)                                                                                                   \
+    FORM(SETP, "setp", "p?p=tt", PTX__T1(F64), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)                  \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F64), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0)     \
+    FORM(SETP, "setp", "p=tt", PTX__T1(F16), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)              \
+    FORM(SETP, "setp", "p=tt", PTX__T1(BF16), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)                  \
+    FORM(SETP, "setp", "p=ttp", PTX__T1(F16), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 42, 53) \
+    FORM(SETP, "setp", "p=ttp", PTX__T1(BF16), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90)     \
+    FORM(SETP, "setp", "p|p=tt", PTX__T1(F16X2), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)          \
+    FORM(SETP, "setp", "p|p=tt", PTX__T1(BF16X2), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)              \
+    FORM(SETP, "setp", "p|p=ttp", PTX__T1(F16X2), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0},     \
         42, 53)                                                                                              \
-    FORM(SETP, "setp", "p=ttp", PTX__T(BF16), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 78, 90)      \
-    FORM(SETP, "setp", "p|p=tt", PTX__T(F16X2), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)                  \
-    FORM(SETP, "setp", "p|p=tt", PTX__T(BF16X2), 0, PTX__CMP, PTX__CMP, 0, 78, 90)                           \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T(F16X2), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP,    \
-        0, 42, 53)                                                                                           \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T(BF16X2), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 78, 90)  \
-    OP(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__INT, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)           \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__INT, PTX__CMP_ORDERED | PTX__BOOL, PTX__CMP       \
-        | PTX__BOOL, 0, 10, 0)                                                                               \
-    FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)         \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE | PTX__BOOL, PTX__CMP       \
-        | PTX__BOOL, 0, 10, 0)                                                                               \
-    FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)    \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ,           \
-        PTX__CMP | PTX__BOOL, 0, 10, 0)                                                                      \
-    FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP, PTX__CMP, 0, 10, 0)              \
-    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP | PTX__BOOL, PTX__CMP            \
-        | PTX__BOOL, 0, 10, 0)                                                                               \
-    FORM(SET, "set", "t=cc", PTX__T(F16), PTX__T(F16), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)              \
-    FORM(SET, "set", "t=cc", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)          \
-    FORM(SET, "set", "t=cc", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 65, 53)      \
-    FORM(SET, "set", "t=cc", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 65, 53)               \
-    FORM(SET, "set", "t=cc", PTX__T(BF16), PTX__T(BF16), PTX__CMP, PTX__CMP, 0, 78, 90)                      \
-    FORM(SET, "set", "t=cc", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP, PTX__CMP, 0, 78, 90)                  \
-    FORM(SET, "set", "t=cc", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP, PTX__CMP, 0, 78, 90)               \
-    FORM(SET, "set", "t=cc", PTX__I32, PTX__T(BF16X2), PTX__CMP, PTX__CMP, 0, 78, 90)                        \
-    FORM(SET, "set", "t=ccp", PTX__T(F16), PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP             \
-        | PTX__BOOL, 0, 42, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP         \
-        | PTX__BOOL, 0, 42, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ,              \
-        PTX__CMP | PTX__BOOL, 0, 65, 53)                                                                     \
-    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP              \
-        | PTX__BOOL, 0, 65, 53)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0,     \
+    FORM(SETP, "setp", "p|p=ttp", PTX__T1(BF16X2), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90) \
+    OP(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(INT), PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)  \
+    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(INT), PTX__M2(CMP_ORDERED, BOOL), PTX__M2(CMP,      \
+        BOOL), {0}, 10, 0)                                                                                   \
+    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)    \
+    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M3(EQ, NE, BOOL), PTX__M2(CMP, BOOL),   \
+        {0}, 10, 0)                                                                                          \
+    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F32), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)   \
+    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F32), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
+        BOOL), {0}, 10, 0)                                                                                   \
+    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F64), PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)        \
+    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F64), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),       \
+        {0}, 10, 0)                                                                                          \
+    FORM(SET, "set", "t=cc", PTX__T1(F16), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)       \
+    FORM(SET, "set", "t=cc", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)   \
+    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)  \
+    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)     \
+    FORM(SET, "set", "t=cc", PTX__T1(BF16), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)          \
+    FORM(SET, "set", "t=cc", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
+    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
+    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)         \
+    FORM(SET, "set", "t=ccp", PTX__T1(F16), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),       \
+        {0}, 42, 53)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),   \
+        {0}, 42, 53)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
+        BOOL), {0}, 65, 53)                                                                                  \
+    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),     \
+        {0}, 65, 53)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T1(BF16), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},     \
         78, 90)                                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL,    \
-        0, 78, 90)                                                                                           \
-    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP              \
-        | PTX__BOOL, 0, 78, 90)                                                                              \
-    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP | PTX__BOOL, 0, 78,   \
-        90)                                                                                                  \
-    OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
-    OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
-    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)
+    FORM(SET, "set", "t=ccp", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
+        {0}, 78, 90)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
+        {0}, 78, 90)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},    \
+        78, 90)                                                                                              \
+    OP(SELP, "selp", "*t=ttp", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    OP(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(S32), {0}, {0}, {0}, 10, 0)                            \
+    FORM(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ), {0}, {0}, 10, 0)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0, PTX__REGISTERS_3)    \
-    FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
-        PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F64) | PTX__T(F16), PTX__ROUND_INT | PTX_SAT,         \
-        PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__INT, PTX__T(BF16), PTX__ROUND_INT, PTX__ROUND_INT, PTX_RZI, 78, 90)         \
-    FORM(CVT, "cvt", "t=c", PTX__FLT | PTX__T(F16), PTX__INT | PTX__I8, PTX__ROUND | PTX_SAT, PTX__ROUND,    \
-        PTX_RN, 10, 0)                                                                                       \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__INT, PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F64), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
-        10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ            \
-        | PTX_RELU, PTX_RN, 70, 80)                                                                          \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN | PTX_RZ       \
-        | PTX_SATFINITE, PTX_RN, 81, 0)                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__H16, PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN        \
-        | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                                            \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F64), PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
-    FORM(CVT, "cvt", "t=c", PTX__FLT, PTX__T(F16), PTX_SAT, 0, 0, 10, 0)                                     \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F16), PTX_FTZ | PTX_SAT, PTX_FTZ, 0, 10, 0)                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F32), PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                        \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT, PTX__ROUND_INT,    \
-        0, 10, 0)                                                                                            \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX_FTZ | PTX_SAT, PTX_SAT, 0, 10, 0)                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F64), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F16), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ,          \
-        PTX_RN, 70, 80)                                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F16) | PTX__T(F64), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90) \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(BF16), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)               \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 71, 80)                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), PTX_FTZ, PTX_FTZ, 0, 78, 90)                          \
-    FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA, PTX_RNA, PTX_RNA, 70, 80)                    \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE,     \
-        0, 81, 80)                                                                                           \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, 0, 78,   \
+    OP(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT), {0}, {0}, 10, 0,                 \
+        PTX__REGISTERS_3)                                                                                    \
+    FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT),                    \
+        PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
+    FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(F64, F16), PTX__M2(ROUND_INT, SAT),                    \
+        PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
+    FORM(CVT, "cvt", "t=c", PTX__T1(INT), PTX__T1(BF16), PTX__M1(ROUND_INT), PTX__M1(ROUND_INT),             \
+        PTX__M1(RZI), 78, 90)                                                                                \
+    FORM(CVT, "cvt", "t=c", PTX__T2(FLT, F16), PTX__T2(INT, I8), PTX__M2(ROUND, SAT), PTX__M1(ROUND),        \
+        PTX__M1(RN), 10, 0)                                                                                  \
+    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(INT), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
         90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE,           \
-        PTX_RN | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                         \
-    FORM(CVT, "cvt", "t=c", PTX__FP8X2, PTX__T(F16X2), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN             \
-        | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP8X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 81, 89)            \
-    FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP64X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 86,               \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F64), PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND),            \
+        PTX__M1(RN), 10, 0)                                                                                  \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND),            \
+        PTX__M1(RN), 10, 0)                                                                                  \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M3(RN, RZ, RELU),        \
+        PTX__M1(RN), 70, 80)                                                                                 \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F32), PTX__M3(RN, RZ, SATFINITE), PTX__M3(RN, RZ,          \
+        SATFINITE), PTX__M1(RN), 81, 0)                                                                      \
+    FORM(CVT, "cvt", "t=c", PTX__T1(H16), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,       \
+        SATFINITE), PTX__M1(RN), 81, 80)                                                                     \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F64), PTX__M2(ROUND, SAT), PTX__M1(ROUND), PTX__M1(RN),    \
+        10, 0)                                                                                               \
+    FORM(CVT, "cvt", "t=c", PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT), {0}, {0}, 10, 0)                       \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F16), PTX__M2(FTZ, SAT), PTX__M1(FTZ), {0}, 10, 0)         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT), {0}, {0}, 10, 0)                  \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT), PTX__M1(ROUND_INT),    \
+        {0}, 10, 0)                                                                                          \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(SAT), {0}, 10, 0)         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F64), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
+        10, 0)                                                                                               \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F16), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
+        10, 0)                                                                                               \
+    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ),             \
+        PTX__M1(RN), 70, 80)                                                                                 \
+    FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T2(F16, F64), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN),   \
+        78, 90)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(BF16), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
+        90)                                                                                                  \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), {0}, {0}, {0}, 71, 80)                              \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), PTX__M1(FTZ), PTX__M1(FTZ), {0}, 78, 90)            \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(BF16), {0}, {0}, {0}, 78, 90)                              \
+    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RNA), PTX__M1(RNA), PTX__M1(RNA), 70, 80)   \
+    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M2(RNA, SATFINITE), PTX__M2(RNA, SATFINITE),   \
+        {0}, 81, 80)                                                                                         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ), {0}, 78,    \
+        90)                                                                                                  \
+    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,      \
+        SATFINITE), {0}, 86, 100)                                                                            \
+    FORM(CVT, "cvt", "t=c", PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,        \
+        SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),     \
+        81, 89)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),    \
+        86, PTX__ON_100UP)                                                                                   \
+    FORM(CVT, "cvt", "t=c", PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,       \
+        RP), {0}, 86, PTX__ON_100UP)                                                                         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(BF16X2), PTX__T1(UE8M0X2), PTX__M1(RN), PTX__M1(RN), PTX__M1(RN), 86,    \
         PTX__ON_100UP)                                                                                       \
-    FORM(CVT, "cvt", "t=c", PTX__T(UE8M0X2), PTX__T(BF16X2), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ         \
-        | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16X2), PTX__T(UE8M0X2), PTX_RN, PTX_RN, PTX_RN, 86, PTX__ON_100UP)      \
-    OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
-        PTX_RN | PTX_RZ, PTX_RN, 70, 80, PTX__REGISTERS_3)                                                   \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ               \
-        | PTX_RELU | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                         \
-    FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RS | PTX_RELU            \
-        | PTX_SATFINITE, PTX_RS, 0, 87, PTX__ON_100A_103A)                                                   \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP8X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN         \
-        | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP64X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN        \
-        | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 86, PTX__ON_100UP)                                          \
-    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(UE8M0X2), PTX__T(F32), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ      \
-        | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
-    OP(CVT_QUAD, "cvt", "t={4c}u", PTX__FPX4, PTX__T(F32), PTX_RS | PTX_RELU | PTX_SATFINITE, PTX_RS         \
-        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                    \
-    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__I16, 0, 0, 0, 0, 65, 72)                                 \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__I8, 0, 0, 0, 0, 65, 72)                           \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2),     \
-        0, 0, 0, 0, 65, 75)                                                                                  \
+    OP(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN,     \
+        RZ), PTX__M1(RN), 70, 80, PTX__REGISTERS_3)                                                          \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),       \
+        PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN), 81, 80)                                                     \
+    FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE),       \
+        PTX__M1(RS), {0}, 87, PTX__ON_100A_103A)                                                             \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP8X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,    \
+        SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP64X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,   \
+        SATFINITE), PTX__M1(RN_SATFINITE), 86, PTX__ON_100UP)                                                \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,    \
+        RP), {0}, 86, PTX__ON_100UP)                                                                         \
+    OP(CVT_QUAD, "cvt", "t={4c}u", PTX__T1(FPX4), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE), PTX__M2(RS,    \
+        SATFINITE), PTX__M1(RS_SATFINITE), 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                          \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__T1(I16), {0}, {0}, {0}, {0}, 65, 72)                     \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I8), {0}, {0}, {0}, {0}, 65, 72)               \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I42), {0}, {0}, {0}, {0}, 65, 75)              \
     /* addresses */                                                                                          \
-    OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)             \
-    OP(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)                   \
-    FORM(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__M_PARAM, PTX__M_PARAM, 0, 77, 70)                         \
-    FORM(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__M_SHARED_CLUSTER, PTX__M_SHARED_CLUSTER, 0, 78, 90)       \
-    OP(ISSPACEP, "isspacep", "p=d", 0, 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 31, 20)                     \
-    FORM(ISSPACEP, "isspacep", "p=d", 0, 0, PTX__M_PARAM, PTX__M_PARAM, 0, 77, 70)                           \
-    FORM(ISSPACEP, "isspacep", "p=d", 0, 0, PTX__M_SHARED_CLUSTER, PTX__M_SHARED_CLUSTER, 0, 78, 90)         \
-    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 0, 0, 0, 0, 0, 78, 90)                                      \
-    OP(MAPA_GENERIC, "mapa.u64", "d=du", 0, 0, 0, 0, 0, 78, 90)                                              \
-    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 0, 0, 0, 0, 0, 78, 90)                           \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)
+    OP(CVTA_TO, "cvta.to", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23,    \
+        20)                                                                                                  \
+    OP(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23, 20)      \
+    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)            \
+    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER),       \
+        {0}, 78, 90)                                                                                         \
+    OP(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 31, 20)       \
+    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)             \
+    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER), {0},   \
+        78, 90)                                                                                              \
+    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", {0}, {0}, {0}, {0}, {0}, 78, 90)                            \
+    OP(MAPA_GENERIC, "mapa.u64", "d=du", {0}, {0}, {0}, {0}, {0}, 78, 90)                                    \
+    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", {0}, {0}, {0}, {0}, {0}, 78, 90)                 \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", {0}, {0}, {0}, {0}, {0}, 78, 90)
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0, PTX__GIVES_LANE | PTX__DOES_READ)           \
-    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0,      \
-        88, 100)                                                                                             \
-    FORM(LD, "ld", "~v=m", PTX__T(B128), 0, PTX__LOAD_ONE, 0, 0, 83, 70)                                     \
-    OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
-    FORM(ST, "st", "~=mv", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__STORE32, PTX__VEC32, 0,     \
-        88, 100)                                                                                             \
-    FORM(ST, "st", "~=mv", PTX__T(B128), 0, PTX__STORE_ONE, 0, 0, 83, 70)                                    \
-    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0, PTX__GIVES_LANE)                       \
-    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                          \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64                \
-        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90, PTX__NO_FLOATS)                                \
+    OP(LD, "ld", "~v=m", PTX__T1(MEMORY), {0}, PTX__M1(LOAD), {0}, {0}, 10, 0, PTX__GIVES_LANE               \
+        | PTX__DOES_READ)                                                                                    \
+    FORM(LD, "ld", "~v=m", PTX__T1(WORDS), {0}, PTX__M1(LOAD32), PTX__M1(VEC32), {0}, 88, 100)               \
+    FORM(LD, "ld", "~v=m", PTX__T1(B128), {0}, PTX__M1(LOAD_ONE), {0}, {0}, 83, 70)                          \
+    OP(ST, "st", "~=mv", PTX__T1(MEMORY), {0}, PTX__M1(STORE), {0}, {0}, 10, 0)                              \
+    FORM(ST, "st", "~=mv", PTX__T1(WORDS), {0}, PTX__M1(STORE32), PTX__M1(VEC32), {0}, 88, 100)              \
+    FORM(ST, "st", "~=mv", PTX__T1(B128), {0}, PTX__M1(STORE_ONE), {0}, {0}, 83, 70)                         \
+    OP(LDU, "ldu", "t=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0, PTX__GIVES_LANE)         \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0)            \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__T1(WORDS), {0},       \
+        {0}, {0}, {0}, 81, 90, PTX__NO_FLOATS)                                                               \
     FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
-        PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                    \
-    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__BITS | PTX__INT | PTX__FLT, 0, PTX_MMIO | PTX_RELEASE        \
-        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100,    \
-        PTX__NO_FLOATS)                                                                                      \
-    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 0, 0, 0, 0, 0, 86, 100)                                  \
-    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
-    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
-    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", 0, 0, 0, 0, 0, 74, 80)                \
-    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", 0, 0, 0, 0, 0, 74, 80)            \
-    OP(PREFETCHU_L1, "prefetchu.L1", "=o", 0, 0, 0, 0, 0, 20, 0)                                             \
-    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 0, 0, PTX__M_PARAM | PTX__M_CONST, 0, 0, 80, 90)    \
-    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 0, 0, PTX__M_GLOBAL, 0, 0, 74, 80)          \
-    OP(DISCARD, "discard%m.L2", "=mD", 0, 0, PTX__M_GLOBAL, 0, 0, 74, 80)                                    \
-    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,       \
-        PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
-    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,    \
-        PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY                        \
-        | PTX__L2_SECONDARY | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                     \
-    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 0, 0, 0, 0, 0, 74, 80)                            \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM                \
-        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                    \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM           \
-        | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__B32_64, 0, PTX__MULTIMEM | PTX__ATOM_BITS,    \
-        PTX__ATOM_BITS, 0, 81, 90)                                                                           \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__FLT, 0, PTX__MULTIMEM | PTX_ATOM_ADD,         \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(F32), 0, PTX__MULTIMEM          \
-        | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
-        PTX__MULTIMEM | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)         \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
-        PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F32, PTX_ATOM_ADD | PTX_ACC_F32, 0, 82, 90)                   \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
-        PTX__MULTIMEM | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 86,             \
-        PTX__ON_MULTIMEM)                                                                                    \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
-        PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F16, PTX_ATOM_ADD | PTX_ACC_F16, 0, 86, PTX__ON_MULTIMEM)     \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__I32 | PTX__I64 | PTX__B32_64 | PTX__FLT, 0,                   \
-        PTX__MULTIMEM_ST, 0, 0, 81, 90, PTX__GIVES_LANE)                                                     \
-    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T(F32) | PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
-        PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM_ST | PTX__ATOM_MINMAX,     \
-        PTX__ATOM_MINMAX, 0, 81, 90, PTX__GIVES_LANE)                                                        \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,    \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__B32_64, 0, PTX__MULTIMEM_ST | PTX__ATOM_BITS,             \
-        PTX__ATOM_BITS, 0, 81, 90)                                                                           \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__FLT, 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD, PTX_ATOM_ADD,    \
-        0, 81, 90)                                                                                           \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,   \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0,                 \
-        PTX__MULTIMEM_ST | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)      \
+        PTX__T1(WORDS), {0}, {0}, {0}, {0}, 81, 90)                                                          \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__T3(BITS, INT, FLT), {0}, PTX__M1(RELEASE_MMIO),              \
+        PTX__M1(RELEASE_GLOBAL), {0}, 87, 100, PTX__NO_FLOATS)                                               \
+    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", {0}, {0}, {0}, {0}, {0}, 86, 100)                        \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
+    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)      \
+    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)  \
+    OP(PREFETCHU_L1, "prefetchu.L1", "=o", {0}, {0}, {0}, {0}, {0}, 20, 0)                                   \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", {0}, {0}, PTX__M2(M_PARAM, M_CONST), {0}, {0},      \
+        80, 90)                                                                                              \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0},      \
+        74, 80)                                                                                              \
+    OP(DISCARD, "discard%m.L2", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 74, 80)                        \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", {0}, {0}, PTX__M2(L2_PRIMARY, L2_SECONDARY),     \
+        PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                                    \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", {0}, {0}, PTX__M2(L2_PRIMARY,                 \
+        L2_SECONDARY), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                     \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", {0}, {0}, PTX__M3(L2_PRIMARY,                \
+        L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                           \
+    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", {0}, {0}, {0}, {0}, {0}, 74, 80)                  \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM,            \
+        ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                    \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM,          \
+        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM,            \
+        ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                                                         \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM, ATOM_ADD),    \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T1(F32), {0}, PTX__M2(MULTIMEM,   \
+        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
+        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)               \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
+        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F32), PTX__M2(ATOM_ADD, ACC_F32), {0}, 82, 90)                       \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
+        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 86, PTX__ON_MULTIMEM) \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
+        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F16), PTX__M2(ATOM_ADD, ACC_F16), {0}, 86, PTX__ON_MULTIMEM)         \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__T1(WORDS), {0}, PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90,       \
+        PTX__GIVES_LANE)                                                                                     \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T3(F32, F16X2, BF16X2), {0},                    \
+        PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90)                                                              \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM_ST, ATOM_MINMAX),       \
+        PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                                  \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),        \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM_ST, ATOM_BITS),         \
+        PTX__M1(ATOM_BITS), {0}, 81, 90)                                                                     \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),             \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(MULTIMEM_ST,            \
+        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0},                       \
+        PTX__M3(MULTIMEM_ST, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)            \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH,           \
-        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32, PTX__GIVES_LANE)                                          \
-    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T(B128), 0, PTX__ATOMIC | PTX_ATOM_EXCH, PTX_ATOM_EXCH, 0, 83,   \
-        90)                                                                                                  \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,           \
-        PTX_ATOM_CAS, 63, 70, PTX__GIVES_LANE)                                                               \
-    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T(B128), 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,      \
-        PTX_ATOM_CAS, 83, 90)                                                                                \
-    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX,     \
-        0, 32, 32, PTX__GIVES_LANE)                                                                          \
-    FORM(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,        \
-        PTX_ATOM_ADD, 0, 20, 20)                                                                             \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)        \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,                  \
-        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20, 20)                                                              \
-    FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD          \
-        | PTX_NOFTZ, 0, 63, 70)                                                                              \
-    FORM(ATOMIC, "atom", "t=mt", PTX__BF16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD         \
-        | PTX_NOFTZ, 0, 78, 90)                                                                              \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F32), 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD,       \
-        PTX_ATOM_ADD, 0, 81, 90, PTX__GIVES_LANE)                                                            \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0,                     \
-        PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD                       \
-        | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)                                                           \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__H16, 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD         \
-        | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
-    OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__REDUCE | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
-    OP(RED, "red", "=mt", PTX__I32 | PTX__I64, 0, PTX__REDUCE | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 32,   \
-        32)                                                                                                  \
-    FORM(RED, "red", "=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__REDUCE | PTX_ATOM_ADD,             \
-        PTX_ATOM_ADD, 0, 20, 20)                                                                             \
-    FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__REDUCE | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
-    FORM(RED, "red", "=mt", PTX__T(U32), 0, PTX__REDUCE | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC          \
-        | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
-    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD               \
-        | PTX_NOFTZ, 0, 63, 70)                                                                              \
-    FORM(RED, "red", "=mt", PTX__BF16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD              \
-        | PTX_NOFTZ, 0, 78, 90)                                                                              \
-    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD,              \
-        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0, PTX__REDUCE_GLOBAL         \
-        | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81,   \
-        90)                                                                                                  \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__H16, 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD                \
-        | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
+    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B32_64), {0}, PTX__M3(ATOMIC, ATOM_BITS, ATOM_EXCH),            \
+        PTX__M2(ATOM_BITS, ATOM_EXCH), {0}, 32, 32, PTX__GIVES_LANE)                                         \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B128), {0}, PTX__M2(ATOMIC, ATOM_EXCH), PTX__M1(ATOM_EXCH),   \
+        {0}, 83, 90)                                                                                         \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(BITS), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                    \
+        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 63, 70, PTX__GIVES_LANE)                                       \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(B128), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                  \
+        PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 83, 90)                                                        \
+    OP(ATOMIC, "atom", "t=mt", PTX__T2(I32, I64), {0}, PTX__M2(ATOMIC, ATOM_MINMAX), PTX__M1(ATOM_MINMAX),   \
+        {0}, 32, 32, PTX__GIVES_LANE)                                                                        \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(ATOMIC, ATOM_ADD),                     \
+        PTX__M1(ATOM_ADD), {0}, 20, 20)                                                                      \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F64), {0}, PTX__M2(ATOMIC, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50,   \
+        60)                                                                                                  \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(U32), {0}, PTX__M3(ATOMIC, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,   \
+        ATOM_DEC), {0}, 20, 20)                                                                              \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,     \
+        NOFTZ), {0}, 63, 70)                                                                                 \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(BF16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,    \
+        NOFTZ), {0}, 78, 90)                                                                                 \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T1(F32), {0}, PTX__M2(ATOMIC_GLOBAL, ATOM_ADD),     \
+        PTX__M1(ATOM_ADD), {0}, 81, 90, PTX__GIVES_LANE)                                                     \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(ATOMIC_NOFTZ),    \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__T1(H16), {0}, PTX__M1(ATOMIC_NOFTZ),              \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
+    OP(RED_BITS, "red", "*=mt", PTX__T1(B32_64), {0}, PTX__M2(REDUCE, ATOM_BITS), PTX__M1(ATOM_BITS), {0},   \
+        32, 32)                                                                                              \
+    OP(RED, "red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(REDUCE, ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0},   \
+        32, 32)                                                                                              \
+    FORM(RED, "red", "=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD),       \
+        {0}, 20, 20)                                                                                         \
+    FORM(RED, "red", "=mt", PTX__T1(F64), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50, 60)    \
+    FORM(RED, "red", "=mt", PTX__T1(U32), {0}, PTX__M3(REDUCE, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,        \
+        ATOM_DEC), {0}, 20, 20)                                                                              \
+    FORM(RED, "red", "=mt", PTX__T1(F16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,          \
+        NOFTZ), {0}, 63, 70)                                                                                 \
+    FORM(RED, "red", "=mt", PTX__T1(BF16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,         \
+        NOFTZ), {0}, 78, 90)                                                                                 \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(REDUCE_GLOBAL, ATOM_ADD),            \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(REDUCE_NOFTZ),           \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__T1(H16), {0}, PTX__M1(REDUCE_NOFTZ), PTX__M3(ATOM_ADD,   \
+        ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                                    \
     OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",          \
-        PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)            \
+        PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)      \
     FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 81, 90)                 \
+        PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 81, 90)            \
     FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                               \
+        PTX__T1(U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                \
     FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 81, 90)                                           \
-    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__I32 | PTX__I64, 0, PTX_MMIO | PTX_RELEASE | PTX_GPU        \
-        | PTX_SYS | PTX__M_GLOBAL | PTX_ATOM_ADD, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL            \
-        | PTX_ATOM_ADD, 0, 87, 100)
+        PTX__T1(B32), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                              \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__T2(I32, I64), {0}, PTX__M1(RELEASE_MMIO_ADD),              \
+        PTX__M1(RELEASE_GLOBAL_ADD), {0}, 87, 100)
 #define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
-    OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
-        PTX_ACQ_REL, 60, 70)                                                                                 \
-    FORM(FENCE, "fence", "=", 0, 0, PTX_ACQUIRE | PTX_RELEASE | PTX__SCOPE, PTX_ACQUIRE | PTX_RELEASE        \
-        | PTX__SCOPE, 0, 60, 70)                                                                             \
-    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 0, 0, 0, 0, 0, 75, 70)                                   \
-    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 0, 0, PTX__M_GLOBAL, 0, 0, 80, 90)                       \
-    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 0, 0, 0, 0, 0, 80, 90)                \
-    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", 0, 0, 0, 0, 0, 80, 90)           \
-    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", 0, 0, 0, 0, 0, 80, 90)               \
-    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", 0, 0, PTX__SCOPE,             \
-        PTX__SCOPE, 0, 83, 90)                                                                               \
-    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", 0, 0, PTX__SCOPE,           \
-        PTX__SCOPE, 0, 83, 90)                                                                               \
-    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", 0, 0, 0, 0, 0,    \
-        86, 90)                                                                                              \
-    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", 0, 0, 0, 0, 0, 86, 90)    \
+    OP(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQ_REL, SC, SCOPE), PTX__M3(ACQ_REL, SC, SCOPE),              \
+        PTX__M1(ACQ_REL), 60, 70)                                                                            \
+    FORM(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQUIRE, RELEASE, SCOPE), PTX__M3(ACQUIRE, RELEASE,          \
+        SCOPE), {0}, 60, 70)                                                                                 \
+    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", {0}, {0}, {0}, {0}, {0}, 75, 70)                         \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 80, 90)           \
+    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)      \
+    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90) \
+    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)     \
+    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", {0}, {0}, PTX__M1(SCOPE),     \
+        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
+    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", {0}, {0}, PTX__M1(SCOPE),   \
+        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
+    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},    \
+        {0}, {0}, 86, 90)                                                                                    \
+    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", {0}, {0}, {0}, {0},       \
+        {0}, 86, 90)                                                                                         \
     OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
-        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", 0, 0, 0, 0, 0,     \
-        86, 90)                                                                                              \
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},     \
+        {0}, {0}, 86, 90)                                                                                    \
     OP(FENCE_PROXY_RELEASE_CTA, "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",     \
-        "=", 0, 0, 0, 0, 0, 86, 90)                                                                          \
-    OP(MEMBAR_CTA, "membar.cta", "=", 0, 0, 0, 0, 0, 14, 0)                                                  \
-    OP(MEMBAR_GL, "membar.gl", "=", 0, 0, 0, 0, 0, 14, 0)                                                    \
-    OP(MEMBAR_SYS, "membar.sys", "=", 0, 0, 0, 0, 0, 20, 0)                                                  \
+        "=", {0}, {0}, {0}, {0}, {0}, 86, 90)                                                                \
+    OP(MEMBAR_CTA, "membar.cta", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                        \
+    OP(MEMBAR_GL, "membar.gl", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                          \
+    OP(MEMBAR_SYS, "membar.sys", "=", {0}, {0}, {0}, {0}, {0}, 20, 0)                                        \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
-        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
-        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
         PTX__DOES_COPY)                                                                                      \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80, PTX__DOES_COPY)   \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
-        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
-        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80,           \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
+        80, PTX__DOES_COPY)                                                                                  \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
         PTX__DOES_COPY)                                                                                      \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_COMMIT)         \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT_GROUPS)       \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80, PTX__DOES_WAIT)                   \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80,         \
-        PTX__DOES_WAIT)                                                                                      \
-    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 0, 0, 0, 0, 0,     \
-        70, 80, PTX__DOES_WAIT)                                                                              \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
+        80, PTX__DOES_COPY)                                                                                  \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 70, 80,                 \
+        PTX__DOES_COMMIT)                                                                                    \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 70, 80,                    \
+        PTX__DOES_WAIT_GROUPS)                                                                               \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__DOES_WAIT)         \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70,   \
+        80, PTX__DOES_WAIT)                                                                                  \
+    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", {0}, {0}, {0},     \
+        {0}, {0}, 70, 80, PTX__DOES_WAIT)                                                                    \
     /* bulk copies */                                                                                        \
-    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 0, 0, 0, 0,   \
-        0, 86, 90, PTX__DOES_BULK)                                                                           \
-    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 0, 0,      \
-        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 90)                                                     \
-    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 0, 0, 0, 0,   \
-        0, 80, 90, PTX__DOES_BULK)                                                                           \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 0, 0,      \
-        PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)                                                             \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 0, 0,      \
-        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 0, 0,     \
-        PTX_MULTICAST | PTX_L2_CACHE_HINT, PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                     \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 0, 0,    \
-        0, 0, 0, 80, 90, PTX__DOES_BULK)                                                                     \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90,               \
+    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", {0}, {0},     \
+        {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                                               \
+    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", {0},       \
+        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                    \
+    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", {0}, {0},     \
+        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", {0},       \
+        {0}, PTX__M1(MULTICAST), PTX__M1(MULTICAST), {0}, 80, 90)                                            \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", {0},       \
+        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", {0},      \
+        {0}, PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)              \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", {0},     \
+        {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                          \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", {0}, {0}, {0}, {0}, {0}, 80, 90,     \
         PTX__DOES_BULK)                                                                                      \
-    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 0, 0, PTX_L2_CACHE_HINT,          \
-        PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
-    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 0, 0, 0, 0, 0, 86,   \
-        100, PTX__DOES_BULK)                                                                                 \
-    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 0, 0,           \
-        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 100)                                                    \
-    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 0, 0, 0, 0, 0, 80, 90)                      \
-    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", 0, 0, PTX_L2_CACHE_HINT,                 \
-        PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
-    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 0, 0, 0, 0, 0, 80, 90)                          \
-    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 0, 0, 0, 0, 0, 80, 90)                             \
-    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 0, 0, 0, 0, 0, 80, 90)                   \
-    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32           \
-        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                        \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32         \
-        | PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                             \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64,     \
-        0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                        \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32),     \
-        0, PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                              \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__FLT, 0,     \
-        PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                                               \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
-        PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ, 0, 80, 90)                                       \
-    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
-        PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                                       \
+    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", {0}, {0},                         \
+        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
+    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", {0}, {0}, {0},       \
+        {0}, {0}, 86, 100, PTX__DOES_BULK)                                                                   \
+    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", {0}, {0},       \
+        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 100)                                        \
+    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", {0}, {0}, {0}, {0}, {0}, 80, 90)            \
+    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", {0}, {0}, PTX__M1(L2_CACHE_HINT),        \
+        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
+    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)                \
+    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)                   \
+    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)         \
+    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,       \
+        I64), {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                  \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,     \
+        U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                        \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC",                  \
+        PTX__T1(B32_64), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 80, 90)                           \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(U32),    \
+        {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)                          \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(FLT),    \
+        {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                              \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
+        {0}, PTX__M2(ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD, NOFTZ), {0}, 80, 90)                                \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
+        {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90)                                        \
     OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX,          \
-        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90, PTX__DOES_BULK)                                          \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX),     \
+        PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                                         \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90) \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U64), {0}, PTX__M1(ATOM_ADD),                  \
+        PTX__M1(ATOM_ADD), {0}, 80, 90)                                                                      \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0,     \
-        80, 90)                                                                                              \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(B32), {0}, PTX__M1(ATOM_BITS),                 \
+        PTX__M1(ATOM_BITS), {0}, 80, 90)                                                                     \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC,           \
-        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC),        \
+        PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90, PTX__DOES_BULK)                                                \
+        "=s[n{u+d}]b", {0}, {0}, {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                      \
     FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
-        86, 90)                                                                                              \
+        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
+        PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                                                 \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                \
+        "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                      \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)    \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", {0}, {0}, PTX__M1(MULTICAST),                     \
+        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
-        80, 90)                                                                                              \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
+        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", 0, 0, PTX_MULTICAST | PTX_L2_CACHE_HINT,         \
-        PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                                                        \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", {0}, {0}, PTX__M2(MULTICAST, L2_CACHE_HINT),     \
+        PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)                                                      \
     OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,     \
-        PTX__DOES_BULK)                                                                                      \
+        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 86,            \
+        PTX__ON_100_110, PTX__DOES_BULK)                                                                     \
     OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)   \
-    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)               \
-    OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)           \
-    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80,    \
-        90)                                                                                                  \
-    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT,   \
-        0, 80, 90)                                                                                           \
-    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,              \
+        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,         \
         PTX__DOES_BULK)                                                                                      \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0,     \
-        0, 0, 80, 90, PTX__DOES_BULK)                                                                        \
-    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 0, 0,   \
-        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
+    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
+        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)     \
+    OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK) \
+    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", {0}, {0}, PTX__M1(MULTICAST),                 \
+        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
+    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", {0}, {0}, PTX__M1(L2_CACHE_HINT),             \
+        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
+    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,    \
+        PTX__DOES_BULK)                                                                                      \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", {0}, {0},    \
+        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
+    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", {0},    \
+        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90, PTX__DOES_BULK)                                                 \
+        "=[n{u+i}]s", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                       \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110, PTX__DOES_BULK)                                     \
+        "=[n{5u}]s", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110, PTX__DOES_BULK)                           \
     OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
-        "=[n{u+d}]s", 0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC                  \
-        | PTX_ATOM_DEC, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0,   \
-        80, 90, PTX__DOES_BULK)                                                                              \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0,      \
-        80, 90)                                                                                              \
-    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 0, 0,          \
-        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
-    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 0, 0,          \
-        PTX__M_GLOBAL, 0, 0, 83, PTX__ON_90A_100UP)                                                          \
+        "=[n{u+d}]s", {0}, {0}, PTX__M1(BULK_REDUCE), PTX__M1(BULK_REDUCE), {0}, 80, 90, PTX__DOES_BULK)     \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", {0}, {0}, {0},      \
+        {0}, {0}, 80, 90)                                                                                    \
+    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", {0}, {0},      \
+        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
+    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", {0}, {0},      \
+        PTX__M1(M_GLOBAL), {0}, {0}, 83, PTX__ON_90A_100UP)                                                  \
     OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
-        "=sd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
-    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", 0, 0, 0, 0, 0,    \
-        83, PTX__ON_90A_100UP)                                                                               \
-    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", 0, 0, 0,   \
-        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
-    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu", 0,   \
-        0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                                   \
+        "=sd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
+    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", {0}, {0}, {0},    \
+        {0}, {0}, 83, PTX__ON_90A_100UP)                                                                     \
+    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", {0},       \
+        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
+    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu",      \
+        {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                      \
     OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
-        "=sVd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
+        "=sVd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
-        "=sVu", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0,     \
-        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
+        "=sVu", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", {0},      \
+        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
-        "=sW", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0,     \
-        0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                                   \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0,     \
-        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
+        "=sW", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", {0},   \
+        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", {0}, {0},    \
+        {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                                \
     OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
-        "=sR", 0, 0, 0, 0, 0, 86, PTX__ON_100UP)                                                             \
+        "=sR", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100UP)                                                   \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90, PTX__BY_WARP)            \
+        ".release%m.sync.aligned", "=gsD", {0}, {0}, PTX__M1(SCOPE), PTX__M1(SCOPE), {0}, 83, 90,            \
+        PTX__BY_WARP)                                                                                        \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)             \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)            \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)         \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 0, 0, 0, 0, 0, 71, 80)                        \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)                       \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 0, 0, 0, 0, 0, 78, 90)                       \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELEASE | PTX_CTA            \
-        | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                                       \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELAXED | PTX_CTA            \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                                       \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE            \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90,     \
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)   \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)  \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,                \
         PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 0, 0, PTX_RELEASE         \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)     \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80,   \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", {0}, {0}, {0}, {0}, {0}, 71, 80)              \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELEASE, CTA,        \
+        CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), {0}, 80, 90)                                               \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELAXED, CTA,        \
+        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                                               \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", {0}, {0}, PTX__M3(RELEASE,   \
+        CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90, PTX__GIVES_LANE)    \
+    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", {0}, {0},                 \
+        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90)    \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", {0}, {0}, {0}, {0},      \
+        {0}, 70, 80, PTX__GIVES_LANE)                                                                        \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", {0}, {0}, {0}, {0}, {0},   \
+        80, 90, PTX__GIVES_LANE)                                                                             \
+    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", {0}, {0}, {0}, {0},      \
+        {0}, 80, 90)                                                                                         \
+    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", {0},    \
+        {0}, PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80,   \
+        90, PTX__GIVES_LANE)                                                                                 \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,      \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90,     \
+    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
+    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", {0}, {0},      \
+        {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED, CTA,    \
+        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)             \
+    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", {0}, {0},              \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
         PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 0, 0, 0, 0, 0, 80, 90)   \
-    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 0, 0,   \
-        PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE                \
-        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80,                \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED,     \
+        CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)        \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", {0}, {0},          \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
         PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)             \
-    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 0, 0, 0, 0,    \
-        0, 70, 80, PTX__GIVES_LANE)                                                                          \
-    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA        \
-        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90, PTX__GIVES_LANE)  \
-    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED      \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90,     \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 70, 80,         \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED              \
-        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90,         \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", {0}, {0}, {0}, {0}, {0},   \
+        71, 80, PTX__GIVES_LANE | PTX__PARITY)                                                               \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 78, 90,      \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0,              \
-        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED                \
-        | PTX_CLUSTER, 80, 90, PTX__GIVES_LANE)                                                              \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80, PTX__GIVES_LANE)  \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80,     \
-        PTX__GIVES_LANE | PTX__PARITY)                                                                       \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90,                \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 0, 0, 0, 0, 0, 78, 90)             \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78,      \
-        90, PTX__GIVES_LANE | PTX__PARITY)                                                                   \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 0, 0, 0, 0, 0, 78,   \
-        90)                                                                                                  \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
-        PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                 \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0,               \
-        PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                 \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)
+    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", {0}, {0}, {0}, {0},     \
+        {0}, 78, 90, PTX__GIVES_LANE | PTX__PARITY)                                                          \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", {0}, {0}, {0},       \
+        {0}, {0}, 78, 90)                                                                                    \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
+        PTX__M3(ACQUIRE, CTA, CLUSTER), PTX__M3(ACQUIRE, CTA, CLUSTER), {0}, 80, 90)                         \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                         \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", {0}, {0}, {0}, {0}, {0}, 70, 80)
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)                  \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__SHUFFLE)              \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS              \
-        | PTX__GIVES_LANE_OF)                                                                                \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                             \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30, PTX__VOTE)                        \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__SHUFFLE)                  \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70, PTX__VOTE)                   \
-    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30, PTX__GIVES_UNI_WARP)                       \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
-    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)         \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30,                     \
+        PTX__BY_MEMBERS | PTX__GIVES_LANE_OF)                                                                \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)              \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__SHUFFLE)      \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__VOTE)       \
+    OP(ACTIVEMASK, "activemask.b32", "u=", {0}, {0}, {0}, {0}, {0}, 62, 30, PTX__GIVES_UNI_WARP)             \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80, PTX__REDUX)                        \
-    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
         PTX__ON_100_103)                                                                                     \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                      \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80, PTX__REDUX)                    \
-    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90, PTX__SHUFFLE)                                    \
-    FORM(ELECT, "elect.sync", "u|p=O", 0, 0, 0, 0, 0, 80, 90)                                                \
-    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0, PTX__BY_BLOCK)                                      \
-    FORM(BAR_SYNC, "bar.sync", "=FG", 0, 0, 0, 0, 0, 10, 0)                                                  \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0, PTX__BY_WARP)                                  \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                         \
-    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 0, 0, 0, 0, 0, 20, 0)                                    \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                          \
-    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                     \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0, PTX__BAR_RED)                            \
-    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                       \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)                             \
-    FORM(BARRIER_SYNC, "barrier.sync", "=FG", 0, 0, 0, 0, 0, 60, 30)                                         \
-    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 0, 0, 0, 0, 0, 60, 30)                                       \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30, PTX__BY_BLOCK)             \
-    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 0, 0, 0, 0, 0, 60, 30)                         \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30, PTX__BY_MEMBERS)                         \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90,               \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)             \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
+    OP(ELECT, "elect.sync", "_|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__SHUFFLE)                          \
+    FORM(ELECT, "elect.sync", "u|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90)                                      \
+    OP(BAR_SYNC, "bar.sync", "=F", {0}, {0}, {0}, {0}, {0}, 10, 0, PTX__BY_BLOCK)                            \
+    FORM(BAR_SYNC, "bar.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 10, 0)                                        \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BY_WARP)                        \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)               \
+    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                          \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                \
+    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                           \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                  \
+    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                             \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)                   \
+    FORM(BARRIER_SYNC, "barrier.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                               \
+    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                             \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)   \
+    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)               \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_MEMBERS)               \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
         PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
-        PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
-    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
-        80, 90)                                                                                              \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90,               \
+    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, PTX__M2(RELEASE,         \
+        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
         PTX__BY_CLUSTER)                                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
-        PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90, PTX__BY_CLUSTER)  \
-    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
-        80, 90)                                                                                              \
-    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 0, 0, 0, 0, 0, 78, 90)                \
-    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 0, 0, 0, 0, 0, 78, 90)                               \
-    OP(NANOSLEEP, "nanosleep.u32", "=T", 0, 0, 0, 0, 0, 63, 70)                                              \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
-        PTX__BY_GROUP)                                                                                       \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP,        \
-        PTX__BY_GROUP)                                                                                       \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
+        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
+        PTX__BY_CLUSTER)                                                                                     \
+    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, PTX__M2(RELEASE,         \
+        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
+        PTX__BY_CLUSTER)                                                                                     \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
+        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
+    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)      \
+    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)                     \
+    OP(NANOSLEEP, "nanosleep.u32", "=T", {0}, {0}, {0}, {0}, {0}, 63, 70)                                    \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
+        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
+        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100, PTX__DOES_BULK)                 \
+        ".mbarrier::complete_tx::bytes.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)       \
     OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
-        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 0, 0, 0, 0, 0, 86,              \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86,    \
         PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
-    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
-        100)                                                                                                 \
-    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
-        0, 0, 86, 100)
+    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", {0}, {0}, {0}, {0},    \
+        {0}, 86, 100)                                                                                        \
+    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", {0}, {0},   \
+        {0}, {0}, {0}, 86, 100)
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75,              \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0}, {0}, 65, 75,    \
         PTX__LDMATRIX)                                                                                       \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65,      \
-        75, PTX__LDMATRIX)                                                                                   \
-    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 0, 0, 0, 0, 0, 86,        \
-        PTX__ON_100UP, PTX__LDMATRIX)                                                                        \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0,     \
-        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0,     \
-        0, 0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                              \
-    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
-    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 0, 0, 0, 0,   \
-        0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                                 \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90,              \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0},     \
+        {0}, 65, 75, PTX__LDMATRIX)                                                                          \
+    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", {0}, {0}, {0}, {0},       \
+        {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                               \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", {0}, {0},    \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", {0}, {0},    \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", {0}, {0},     \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", {0}, {0},     \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0}, {0}, 78, 90,    \
         PTX__STMATRIX)                                                                                       \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78,      \
-        90, PTX__STMATRIX)                                                                                   \
-    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 0, 0, 0, 0, 0, 86,         \
-        PTX__ON_100UP, PTX__STMATRIX)                                                                        \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75, PTX__BY_WARP        \
-        | PTX__GIVES_LANE | PTX__REGISTER_1)                                                                 \
-    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
-    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T(F16), 0,   \
-        0, 0, 0, 64, 70, PTX__MMA)                                                                           \
-    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16),     \
-        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0},     \
+        {0}, 78, 90, PTX__STMATRIX)                                                                          \
+    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", {0}, {0}, {0}, {0}, {0},   \
+        86, PTX__ON_100UP, PTX__STMATRIX)                                                                    \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", {0}, {0}, {0}, {0}, {0}, 78, 75,           \
+        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1)                                                    \
+    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T1(F16),     \
+        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
+    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T1(F16),     \
+        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(F16),    \
+        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
-        PTX__T(BF16), 0, 0, 0, 0, 70, 80)                                                                    \
+        PTX__T1(BF16), {0}, {0}, {0}, {0}, 70, 80)                                                           \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T(TF32), 0, 0, 0, 0, 70, 80)                                                                    \
-    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16),     \
-        0, 0, 0, 0, 65, 75, PTX__MMA)                                                                        \
-    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16,     \
-        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
-    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", PTX__FP8,    \
-        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
+        PTX__T1(TF32), {0}, {0}, {0}, {0}, 70, 80)                                                           \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T1(F16),    \
+        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
+    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}",              \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
     OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T(F16), 0, 0, 0, 0, 70, 80, PTX__MMA)                                                           \
-    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", PTX__FP8,    \
-        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
-    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(TF32),    \
-        0, 0, 0, 0, 70, 80, PTX__MMA)                                                                        \
-    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                                 \
-    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", PTX__FP8,     \
-        PTX__FP8, 0, 0, 0, 87, 89, PTX__MMA)                                                                 \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0,     \
-        0, 70, 80, PTX__MMA)                                                                                 \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0,     \
-        0, 0, 78, 90, PTX__MMA)                                                                              \
-    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 0, 0, 0,    \
-        0, 0, 78, 90, PTX__MMA)                                                                              \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0,     \
-        0, 0, 0, 78, 90, PTX__MMA)                                                                           \
-    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I8,        \
-        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
-    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I8,     \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
-    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I8,    \
-        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
-    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I4,   \
-        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
-    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I4,        \
-        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75, PTX__MMA)                                                      \
-    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I4,    \
-        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80, PTX__MMA)                                                      \
-    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 70, 75, PTX__MMA)                                                                        \
+        PTX__T1(F16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
+    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}",              \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
+    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(TF32),   \
+        {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                \
+    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}",               \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
+    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}",               \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89, PTX__MMA)                                         \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", {0}, {0},       \
+        {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", {0}, {0},    \
+        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", {0}, {0},   \
+        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", {0},      \
+        {0}, {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                \
+    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I8),    \
+        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
+    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",              \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
+    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
+    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",            \
+        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80)                                      \
+    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I4),    \
+        PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
+    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
+        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
+    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}",      \
+        {0}, {0}, {0}, {0}, {0}, 70, 75, PTX__MMA)                                                           \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                                     \
+        {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                           \
     OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
-        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 70, 80, PTX__MMA)                                                \
-    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 0,   \
-        0, 0, 0, 0, 71, 80, PTX__MMA)                                                                        \
+        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                      \
+    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}",      \
+        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                                     \
+        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
     OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
-        "{4S}={4x}{2x}{4S}", 0, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                \
+        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                      \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP, PTX__MMA)                                            \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__MMA)                              \
     FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
-        "{4f}={4x}{2x}{4f}", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                               \
+        "{4f}={4x}{2x}{4f}", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120)                 \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)                                          \
+        PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA)                            \
     OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
-        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0,     \
-        0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                                        \
+        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__T1(FP864), PTX__T1(FP864),   \
+        {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                            \
     OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120,           \
-        PTX__MMA | PTX__SCALES_2)                                                                            \
-    OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
+        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0}, 87,              \
         PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
+    OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
+        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
+        87, PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                           \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
-        PTX__ON_120, PTX__MMA | PTX__SCALES_4)
+        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
+        87, PTX__ON_120, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
         as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
         where no pair of that number is */                                                                   \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
-        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80)                                                           \
     OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__H16, 0, 0, 0, 0, 71, 80, PTX__MMA)                                                              \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
     OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T(F16), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                           \
+        PTX__T1(F16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T(TF32), 0, 0, 0, 0, 71, 80, PTX__MMA)                                                          \
+        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                 \
     OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
     OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89, PTX__MMA)                                                       \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
     OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80, PTX__MMA)                                             \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
+        "{4f}={2x}{2x}{4f}xR", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80, PTX__MMA)                                       \
+        "{4f}={4x}{4x}{4f}xH", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89, PTX__MMA)                                \
+        "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 85, 89, PTX__MMA)                  \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80, PTX__MMA)                      \
+        "{4S}={4x}{4x}{4S}xZ", PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 85, 80, PTX__MMA)     \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120, PTX__MMA)   \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87,            \
+        PTX__ON_120, PTX__MMA)                                                                               \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
-        0, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", {0}, {0},     \
+        {0}, {0}, {0}, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__I8, 0,             \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
-    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
-    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
-    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
-    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__I8, 0,             \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
-    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
-        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
-    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
-        PTX__WMMA_SPACE, 0, 0, 63, 75, PTX__WMMA_LOAD)                                                       \
-    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(F32), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(S32), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_LOAD)                         \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T(F32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T(F64), 0,              \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T(S32), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
-    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_LOAD)                         \
-    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T(F16), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(F32), 0,    \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
-    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(S32), 0,    \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70, PTX__WMMA_STORE)                        \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
-    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T(F32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
-    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T(F64), 0,            \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80, PTX__WMMA_STORE)                        \
-    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)                        \
-    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
-        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75, PTX__WMMA_STORE)
+    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                             \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                             \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
+    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
+    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
+    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T1(F32), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T1(F64), {0},           \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T1(S32), {0},         \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
+    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T1(S32), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
+    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(F32),      \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                             \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(S32),      \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                             \
+    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T1(F32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
+    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T1(F64), {0},         \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
+    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T1(S32), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)                 \
+    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T1(S32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
-    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
+    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),   \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
-        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
-    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16),    \
-        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                       \
+        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
+    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),   \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)              \
-    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
+        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
+        PTX__WMMA)                                                                                           \
+    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
-        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
-    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
+        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
+    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
-    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
-    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
+    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}",              \
+        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
+        PTX__WMMA)                                                                                           \
+    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
-        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
-    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
-        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                                          \
+        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
+    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70, PTX__WMMA)                          \
-    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", PTX__I8,     \
-        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72, PTX__WMMA)                       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
+    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}",              \
+        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
+        PTX__WMMA)                                                                                           \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)                         \
+        PTX__T1(TF32), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)         \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80, PTX__WMMA)             \
+        PTX__T1(F64), {0}, PTX__M2(LAYOUTS, ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)   \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75, PTX__WMMA)                                                  \
+        PTX__T1(I4), {0}, PTX__M1(SATFINITE), {0}, {0}, 63, 75, PTX__WMMA)                                   \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75, PTX__WMMA)                                                 \
+        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 63, 75, PTX__WMMA)                                       \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80, PTX__WMMA)
+        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__WMMA)
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A, PTX__BY_GROUP           \
-        | PTX__DOES_MMA_FENCE)                                                                               \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A,           \
-        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                                \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A,              \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,               \
+        PTX__BY_GROUP | PTX__DOES_MMA_FENCE)                                                                 \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80,              \
+        PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                   \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,    \
         PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0,     \
-        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0,     \
-        0, 0, 80, PTX__ON_90A)                                                                               \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__FP8, PTX__FP8,    \
-        0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0,     \
-        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
-    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__FP8, PTX__FP8,    \
-        0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8),              \
-        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(U8),            \
-        PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
-    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__I8, PTX__I8,      \
-        PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                                \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0,     \
-        0, 80, PTX__ON_90A, PTX__WGMMA)                                                                      \
-    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__H16, 0, 0,    \
-        0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                   \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T(TF32), 0,   \
-        0, 0, 0, 80, PTX__ON_90A)                                                                            \
-    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__FP8,         \
-        PTX__FP8, 0, 0, 0, 80, PTX__ON_90A)                                                                  \
-    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T(F16), 0,    \
-        0, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                                                \
-    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(S8),         \
-        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A, PTX__WGMMA)                                        \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(U8),       \
-        PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
-    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__I8,          \
-        PTX__I8, PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                       \
-    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", PTX__H16, 0,   \
-        0, 0, 0, 82, PTX__ON_90A, PTX__WGMMA)                                                                \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__T1(H16), {0},     \
+        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T1(TF32), {0},     \
+        {0}, {0}, {0}, 80, PTX__ON_90A)                                                                      \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__T1(FP8),          \
+        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T1(F16), {0},     \
+        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
+    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__T1(FP8),          \
+        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(S8),             \
+        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(U8),           \
+        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(I8),           \
+        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", {0}, {0},       \
+        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
+    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__T1(H16),      \
+        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T1(TF32),     \
+        {0}, {0}, {0}, {0}, 80, PTX__ON_90A)                                                                 \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__T1(FP8),     \
+        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
+    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T1(F16),      \
+        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
+    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(S8),        \
+        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(U8),      \
+        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(I8),      \
+        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
+    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH",                \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 82, PTX__ON_90A, PTX__WGMMA)                                       \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
-    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 0, 0, PTX__CTA_GROUP,           \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
-    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                                  \
-    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 0, 0, PTX__CTA_GROUP,      \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__BY_WARP)                                  \
-    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
-    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
-        86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
-    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
-    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 0, 0, PTX_PACK_16B, 0,    \
-        0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                              \
-    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 0, 0, PTX_PACK_16B,    \
-        0, 0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                                           \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
-        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0,      \
-        88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                                 \
-    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
-    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
-        0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                               \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B,     \
-        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B,     \
-        0, 0, 86, PTX__ON_100_110, PTX__STMATRIX)                                                            \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
-        PTX__BY_WARP)                                                                                        \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110,            \
-        PTX__BY_WARP)                                                                                        \
-    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,                \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", 0, 0, PTX__CTA_GROUP,                \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
-    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", 0, 0, PTX__CTA_GROUP,          \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
-    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", 0, 0, PTX__CTA_GROUP,         \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
-    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", 0, 0, PTX__CTA_GROUP,         \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
-    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,               \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                                                         \
-    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,           \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,        \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_103)                                                                \
-    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", 0, 0,                 \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
-    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", 0, 0, PTX__CTA_GROUP,   \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
-    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,         \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,     \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,             \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100A_110A)                                                              \
-    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,         \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,       \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 0, 0, PTX__CTA_GROUP,   \
-        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                                \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0,     \
-        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                      \
-    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 0, 0,          \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0,     \
-        0, PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                      \
-    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                \
-    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,    \
-        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
-    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", 0, 0, 0, 0, 0, 86,             \
+    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", {0}, {0}, PTX__M1(CTA_GROUP),   \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
+    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", {0}, {0}, PTX__M1(CTA_GROUP),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
+    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", {0}, {0},                  \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)     \
+    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", {0}, {0},                 \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", {0}, {0},                 \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", {0}, {0},              \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", {0}, {0}, {0},      \
+        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", {0}, {0}, {0},      \
+        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
+    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", {0}, {0},                 \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", {0}, {0},                 \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
+        PTX__ON_100_110, PTX__BY_WARP)                                                                       \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
+        PTX__ON_100_110, PTX__BY_WARP)                                                                       \
+    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),    \
+        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                                           \
+    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),        \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", {0}, {0},                      \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
+    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", {0}, {0},                     \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
+    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", {0}, {0},                     \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
+    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),   \
+        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)                                                    \
+    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                   \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", {0}, {0}, PTX__M1(CTA_GROUP),                \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_103)                                       \
+    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", {0}, {0},             \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
+    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", {0}, {0},               \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
+    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),             \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                     \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_110A)                                     \
+    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),               \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", {0}, {0},               \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", {0},   \
+        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)       \
+    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", {0}, {0},      \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)            \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", {0},   \
+        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 87, PTX__ON_100A_103A_110A)       \
+    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", {0}, {0},    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
+    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", {0}, {0}, PTX__M1(CTA_GROUP),            \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
+    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", {0}, {0}, {0}, {0}, {0}, 86,   \
         PTX__ON_100_110)                                                                                     \
-    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)   \
-    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
-    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 0, 0,             \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)              \
+    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,          \
+        PTX__ON_100_110)                                                                                     \
+    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,            \
+        PTX__ON_100_110)                                                                                     \
+    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", {0}, {0},         \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2) \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
-        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
-        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110, PTX__REGISTERS_2)
+        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
-    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
+        71, 60)                                                                                              \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T1(F16X2), PTX__T2(S32, F32), {0}, {0}, {0}, 42, 53)  \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
-        0, 31, 20, PTX__TEXTURE)                                                                             \
-    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
-        0, 0, 71, 60)                                                                                        \
-    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T(F16X2), PTX__T(S32) | PTX__T(F32), 0, 0, 0, 42, 53) \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,     \
-        0, 31, 20, PTX__TEXTURE)                                                                             \
-    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,   \
-        0, 31, 20, PTX__TEXTURE)                                                                             \
-    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
-        0, 0, 31, 20, PTX__TEXTURE)                                                                          \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,            \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,         \
         PTX__TEXTURE)                                                                                        \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,        \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,     \
         PTX__TEXTURE)                                                                                        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,   \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
         20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,    \
-        PTX__TEXTURE)                                                                                        \
-    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
-        20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,   \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,     \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,     \
         20, PTX__TEXTURE)                                                                                    \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0,      \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
-        0, 31, 20, PTX__TEXTURE)                                                                             \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0, 0,     \
-        0, 43, 20, PTX__TEXTURE)                                                                             \
-    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T(F32) | PTX__I32, 0, 0,    \
-        0, 0, 43, 20, PTX__TEXTURE)                                                                          \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0},     \
+        {0}, 31, 20, PTX__TEXTURE)                                                                           \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
+        {0}, 31, 20, PTX__TEXTURE)                                                                           \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
+        {0}, 43, 20, PTX__TEXTURE)                                                                           \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0},     \
+        {0}, {0}, 43, 20, PTX__TEXTURE)                                                                      \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20,          \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43, 20,      \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
         PTX__TEXTURE)                                                                                        \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
         20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
         20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
         20, PTX__TEXTURE)                                                                                    \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 43,      \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
         20, PTX__TEXTURE)                                                                                    \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
-    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
-    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)  \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
-        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
-    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
-    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
-    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
-    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20, PTX__TEXTURE)                                                              \
-    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                    \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                 \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,         \
-        PTX_SURFACE_TRAP, 31, 20)                                                                            \
-    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,     \
-        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
-    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER,                    \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                          \
-    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
-        31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                                            \
-    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
-    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,               \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
-    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,                \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,             \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
-        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                              \
-    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
-        PTX_SURFACE_TRAP, 31, 20, PTX__REGISTER_1)                                                           \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                        \
-    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20, PTX__REGISTER_1)                          \
-    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 0, 0, 0, 0, 0, 41, 20, PTX__REGISTER_1)                \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30, PTX__REGISTER_1)                      \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
+        PTX__REGISTER_1)                                                                                     \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),           \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                   \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),    \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", {0}, {0}, {0}, {0}, {0}, 40, 30, PTX__REGISTER_1)            \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                      \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)             \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                             \
-    OP(VSET, "vset%s%s%m", "u=uu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 20, 20)               \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)         \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)   \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30, PTX__REGISTERS)           \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)     \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0},    \
+        20, 20)                                                                                              \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)            \
+    OP(VSET, "vset%s%s%m", "u=uu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0}, 20,   \
+        20)                                                                                                  \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30,            \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
+        PTX__REGISTERS)                                                                                      \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
+        30, PTX__REGISTERS)                                                                                  \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
+        PTX__REGISTERS)                                                                                      \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
+        30, PTX__REGISTERS)                                                                                  \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
+        30, 30, PTX__REGISTERS)                                                                              \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
+        30, 30, PTX__REGISTERS)                                                                              \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                             \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52, PTX__REGISTER_1)                       \
-    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52, PTX__GIVES_LANE)                                  \
-    FORM(ALLOCA, "alloca.u64", "d=dX", 0, 0, 0, 0, 0, 73, 52)                                                \
-    OP(TRAP, "trap", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
-    OP(BRKPT, "brkpt", "=", 0, 0, 0, 0, 0, 10, 0)                                                            \
-    OP(PMEVENT, "pmevent", "=P", 0, 0, 0, 0, 0, 14, 0)                                                       \
-    OP(PMEVENT_MASK, "pmevent.mask", "=Q", 0, 0, 0, 0, 0, 30, 20)                                            \
-    OP(EXIT, "exit", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
-    OP(RET, "ret", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
-    OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
-    OP(BRX_EDGE, "", "=", 0, 0, 0, 0, 0, 60, 30)                                                             \
-    OP(RAW, "", "=", 0, 0, 0, 0, 0, 10, 0)
+    OP(STACKSAVE, "stacksave.u64", "d=", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                   \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__REGISTER_1)             \
+    OP(ALLOCA, "alloca.u64", "d=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                        \
+    FORM(ALLOCA, "alloca.u64", "d=dX", {0}, {0}, {0}, {0}, {0}, 73, 52)                                      \
+    OP(TRAP, "trap", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
+    OP(BRKPT, "brkpt", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                  \
+    OP(PMEVENT, "pmevent", "=P", {0}, {0}, {0}, {0}, {0}, 14, 0)                                             \
+    OP(PMEVENT_MASK, "pmevent.mask", "=Q", {0}, {0}, {0}, {0}, {0}, 30, 20)                                  \
+    OP(EXIT, "exit", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
+    OP(RET, "ret", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
+    OP(BRA, "bra", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
+    OP(BRX_EDGE, "", "=", {0}, {0}, {0}, {0}, {0}, 60, 30)                                                   \
+    OP(RAW, "", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)
 #define PTX_TABLE(OP, FORM)                                                                                  \
     PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
@@ -2346,7 +2454,8 @@ static inline uint64_t ptx__double_handle(uint64_t bits) {
     if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
     if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
     if (exponent > 511) return PTX__WHY_WIDE;
-    return PTX__HANDLE(PTX__H_DOUBLE, 0, bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
+    return PTX__HANDLE(PTX__H_DOUBLE, 0,
+                       bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
 }
 static inline uint64_t ptx__float_handle(ptx_type type, double value) {
     uint64_t bits;
@@ -2474,6 +2583,8 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
+/* clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its lanes,
+   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; there is no such lane: its own a. */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
@@ -2913,13 +3024,15 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 /* -- mathematics: [MATH] --
 
-   Functions of C and of shading languages. Operands are all f32, or all f64 where that is said; a typed
-   immediate is one too. A name that C has means what C's function does, with C's NaN, infinities, signed
-   zeros and subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own
-   name (ptx_sin_approx above, ptx_ex2). After a function stands its error: |result - exact| in units of the
-   last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
-   anywhere in their documented bounds. Code is put where the call stands: 1 to 50 instructions on the usual path, no
-   memory. */
+   Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
+   is one too. A name that C has means what C's function does, with C's NaN, infinities, signed zeros and
+   subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
+   (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
+   |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
+   approximate instructions inside it anywhere in their documented bounds. Of f32 functions of one operand it
+   was found by trying all of them. The code is put where the call stands: on the usual path 1 to 52
+   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
+   160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -2936,29 +3049,30 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 /* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */
 #define ptx_smoothstep(k, low, high, x) ptx_math3(k, "smoothstep", low, high, x)
 
-#define ptx_sin(k, x) ptx_math1(k, "sin", x)     /* f32: 1.6 ulp for any x */
-#define ptx_cos(k, x) ptx_math1(k, "cos", x)     /* 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)     /* 2.0 */
-#define ptx_asin(k, x) ptx_math1(k, "asin", x)   /* 2.0 */
-#define ptx_acos(k, x) ptx_math1(k, "acos", x)   /* 1.2 */
-#define ptx_atan(k, x) ptx_math1(k, "atan", x)   /* 1.8 */
-#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)   /* 1.7 */
-#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)   /* 1.4 */
-#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)   /* 1.8 */
-#define ptx_exp(k, x) ptx_math1(k, "exp", x)     /* 2.0 */
-#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)   /* ex2.approx: 2 from the correctly rounded result */
-#define ptx_exp10(k, x) ptx_math1(k, "exp10", x) /* 1.0 */
-#define ptx_expm1(k, x) ptx_math1(k, "expm1", x) /* 1.6 */
-#define ptx_log(k, x) ptx_math1(k, "log", x)     /* 1.0 */
-#define ptx_log2(k, x) ptx_math1(k, "log2", x)   /* 1.7 */
-#define ptx_log10(k, x) ptx_math1(k, "log10", x) /* 1.2 */
-#define ptx_log1p(k, x) ptx_math1(k, "log1p", x) /* 1.4 */
-#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)   /* 0.9 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)     /* 1.7 */
-#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8 */
-#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6 */
-/* Both for little more than one; sine, cosine: pointers to values. 1.7 ulp. */
+#define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
+#define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 2.0, 2.0 */
+#define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 2.0 */
+#define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
+#define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
+#define ptx_sinh(k, x) ptx_math1(k, "sinh", x)         /* 1.7, 1.8 */
+#define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.8, 1.8 */
+#define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
+#define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
+#define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 1.1, 1.0 */
+#define ptx_expm1(k, x) ptx_math1(k, "expm1", x)       /* 1.6, 1.9 */
+#define ptx_log(k, x) ptx_math1(k, "log", x)           /* 1.0, 0.6 */
+#define ptx_log2(k, x) ptx_math1(k, "log2", x)         /* 1.8, 0.6 */
+#define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
+#define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
+#define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7, 1.7 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
+#define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
+#define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
+/* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
 #define ptx_math1(k, name, x) ptx_math_((k), PTX__AT, (name), 1, (x), ptx_imm(0), ptx_imm(0))
@@ -2968,6 +3082,63 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, uint32_t n, ptx_val x,
                              ptx_val y, ptx_val z);
 PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine);
+
+/* Vectors: arrays of n values, 2 to 4, f32 or f64; matrices: n x n, row after row, n 3 or 4. A result may be
+   the array of an operand. length: sqrt.rn of the dot product, which must neither overflow nor underflow;
+   normalize of f32: by rsqrt.approx, 3 ulp of the largest; reflect: v - 2 (v n) n, of a unit vector n; lerp:
+   ptx_mix. */
+#define ptx_dot(k, n, a, b) ptx_dot_((k), PTX__AT, (n), (a), (b))
+#define ptx_cross(k, a, b, out) ptx_cross_((k), PTX__AT, (a), (b), (out))
+#define ptx_length(k, n, a) ptx_length_((k), PTX__AT, (n), (a))
+#define ptx_normalize(k, n, a, out) ptx_normalize_((k), PTX__AT, (n), (a), (out))
+#define ptx_reflect(k, n, v, normal, out) ptx_reflect_((k), PTX__AT, (n), (v), (normal), (out))
+#define ptx_lerp(k, n, a, b, t, out) ptx_lerp_((k), PTX__AT, (n), (a), (b), (t), (out))
+#define ptx_mat_vec(k, n, m, v, out) ptx_mat_mul_((k), PTX__AT, (n), 1, (m), (v), (out))
+#define ptx_mat_mul(k, n, a, b, out) ptx_mat_mul_((k), PTX__AT, (n), (n), (a), (b), (out))
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b);
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b, ptx_val *out);
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a);
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out);
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out);
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out);
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out);
+
+/* Random numbers. pcg: a hash of a u32 (O'Neill's PCG RXS-M-XS, 7 instructions); philox: Philox4x32-10
+   (Salmon et al. 2011), four u32 of a counter and a key; unit: 24 bits of a u32 as an f32 in [0, 1). */
+#define ptx_pcg(k, x) ptx_pcg_((k), PTX__AT, (x))
+#define ptx_philox(k, counter, key, out) ptx_philox_((k), PTX__AT, (counter), (key), (out))
+#define ptx_unit(k, x) ptx_unit_((k), PTX__AT, (x))
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x);
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out);
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x);
+
+/* Noise of a point of n coordinates, 2 or 3, f32, |p| below 2^23; seed: a u32. From -1 to 1, 0 on the
+   average, of features of size 1. value: random values at the integers, gradient: random slopes there (Perlin
+   2002), both with a quintic between; simplex: slopes on a grid of triangles or tetrahedra (Perlin 2001,
+   Gustavson 2005). The same bits on every chip. Noise in 3 dimensions is a function of the module. */
+#define ptx_value_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "value_noise", (n), (p), (seed))
+#define ptx_gradient_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "gradient_noise", (n), (p), (seed))
+#define ptx_simplex_noise(k, n, p, seed) ptx_noise_((k), PTX__AT, "simplex_noise", (n), (p), (seed))
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed);
+
+/* Colour: one channel, f32, from 0 to 1; as IEC 61966-2-1 has it, relative error 2^-18 (8 bits need 2^-9). */
+#define ptx_srgb_to_linear(k, c) ptx_math1(k, "srgb_to_linear", c)
+#define ptx_linear_to_srgb(k, c) ptx_math1(k, "linear_to_srgb", c)
+/* Four f32 to bytes of a u32, red lowest, clamped to 0 to 1 (NaN: 0) and rounded to nearest; and back. Two
+   f32 to the low and the high half of a b32 as f16, and back. */
+#define ptx_pack_rgba8(k, rgba) ptx_pack_rgba8_((k), PTX__AT, (rgba))
+#define ptx_unpack_rgba8(k, packed, rgba) ptx_unpack_rgba8_((k), PTX__AT, (packed), (rgba))
+#define ptx_pack_half(k, low, high) ptx_pack_half_((k), PTX__AT, (low), (high))
+#define ptx_unpack_half(k, packed, out) ptx_unpack_half_((k), PTX__AT, (packed), (out))
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba);
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba);
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high);
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out);
 
 #ifdef __cplusplus
 }
@@ -3058,8 +3229,9 @@ enum {
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
 
+/* Short names stand in their tables themselves: without pointers, a table is the same in every process. */
 typedef struct ptx__type_fact {
-    const char *name;
+    char name[8];
     uint8_t bits;
     char kind;
 } ptx__type_fact;
@@ -3080,24 +3252,44 @@ static int ptx__is_type(unsigned type) {
 }
 
 typedef struct ptx__row {
+    const char *name, *sig;
     uint16_t op;
     uint8_t sm, version; /* sm: or one of PTX__ON_* */
-    uint32_t facts;      /* of an instruction's first row */
-    const char *name, *sig;
-    uint64_t types, src;
-    ptx_mods allow, need, dflt;
+    uint8_t types[3], src[2], allow[3], need[3], dflt[1]; /* see ptx__types_of and those that follow it */
 } ptx__row;
-#define PTX__FACTS(sm, facts, ...) facts
 #define PTX__FIRST(sm, ...) sm
 #define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...)                                     \
-    {PTX_##id, PTX__FIRST(__VA_ARGS__, 0),                                                                   \
-     ver,      PTX__FACTS(__VA_ARGS__, 0, 0),                                                                \
-     name,     sig,                                                                                          \
-     types,    src,                                                                                          \
-     allow,    need,                                                                                         \
-     dflt},
+    {name, sig, PTX_##id, PTX__FIRST(__VA_ARGS__, 0), ver, types, src, allow, need, dflt},
 static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
 #undef PTX__ROW
+#define PTX__FACTS(sm, facts, ...) facts
+#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, ...) PTX__FACTS(__VA_ARGS__, 0, 0),
+#define PTX__NO_ROW(id, ...)
+static const uint32_t ptx__facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* of each instruction */
+#undef PTX__ROW
+#undef PTX__NO_ROW
+#define PTX__ROW(type, name, bits, kind) PTX__T(type),
+#define PTX__GROUP_ROW(name) PTX__##name,
+static const uint64_t ptx__type_sets[] = {0, PTX_TYPES(PTX__ROW) PTX__TYPE_GROUPS(PTX__GROUP_ROW)};
+#undef PTX__ROW
+#define PTX__ROW(name) PTX_##name,
+static const ptx_mods ptx__modifier_sets[] = {0,
+                                              PTX__MODIFIERS(PTX__ROW) PTX__MODIFIER_GROUPS(PTX__GROUP_ROW)};
+#undef PTX__ROW
+#undef PTX__GROUP_ROW
+static uint64_t ptx__types_of(const ptx__row *r) {
+    return ptx__type_sets[r->types[0]] | ptx__type_sets[r->types[1]] | ptx__type_sets[r->types[2]];
+}
+static uint64_t ptx__sources_of(const ptx__row *r) {
+    return ptx__type_sets[r->src[0]] | ptx__type_sets[r->src[1]];
+}
+static ptx_mods ptx__allowed(const ptx__row *r) {
+    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]] | ptx__modifier_sets[r->allow[2]];
+}
+static ptx_mods ptx__needed(const ptx__row *r) {
+    return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
+}
+static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
 
 /* The first row of an instruction, or where it would stand: they are in the order of their numbers. */
@@ -3114,7 +3306,7 @@ static const ptx__row *ptx__rows_of(unsigned op) {
 
 /* Text of each modifier, in the order of the bits, and what it needs beyond its instruction. */
 typedef struct ptx__mod_fact {
-    const char *text;
+    char text[22];
     uint8_t version, sm;
 } ptx__mod_fact;
 /* Sets of targets, in the order of PTX__ON_*. */
@@ -3303,8 +3495,8 @@ enum {
 };
 /* What raw text is searched for: the first of these that an instruction of it begins with. */
 typedef struct ptx__raw_fact {
-    const char *text;
-    uint32_t facts;
+    char text[22];
+    uint16_t facts;
 } ptx__raw_fact;
 static const ptx__raw_fact ptx__raw_facts[] = {{"bar.warp.sync", PTX__BY_MEMBERS},
                                                {"bar.arrive", PTX__BY_WARP},
@@ -4495,13 +4687,15 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
+        const uint64_t types = ptx__types_of(row), sources = ptx__sources_of(row);
+        const ptx_mods allowed = ptx__allowed(row), needed = ptx__needed(row);
         ptx_mods all = asked;
-        if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
-        if (row->src ? !(row->src >> src & 1) : src != PTX_NONE) continue;
-        if (!closest || asked & ~closest->allow) closest = row;
-        if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
-        if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
-            || ptx__access_wrong(op, all) || ptx__cannot_saturate(op, type, src, all))
+        if (types ? !(types >> type & 1) : type != PTX_NONE) continue;
+        if (sources ? !(sources >> src & 1) : src != PTX_NONE) continue;
+        if (!closest || asked & ~ptx__allowed(closest)) closest = row;
+        if (!(asked & needed & ptx__missing(needed, 0))) all |= ptx__default(row);
+        if (all & ~allowed || ptx__missing(needed, all) || ptx__conflict(all) || ptx__access_wrong(op, all)
+            || ptx__cannot_saturate(op, type, src, all))
             continue;
         if (!ptx__operands_fit(row, n, n_out, program, length)) {
             other = other ? other : row;
@@ -4537,8 +4731,8 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         uint64_t types = 0, sources = 0;
         const ptx__row *any = row;
         for (; any < ptx__rows + PTX__ROW_COUNT && any->op == op; any++) {
-            types |= any->types;
-            if (!any->types || any->types >> type & 1) sources |= any->src;
+            types |= ptx__types_of(any);
+            if (!ptx__types_of(any) || ptx__types_of(any) >> type & 1) sources |= ptx__sources_of(any);
         }
         if (sources)
             ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
@@ -4551,7 +4745,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s", row->name,
                       ptx__fact(type)->name, ptx__types_text(types).s);
     } else {
-        const ptx_mods other_mods = asked & ~closest->allow;
+        const ptx_mods other_mods = asked & ~ptx__allowed(closest);
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__access_wrong(op, asked);
         if (atomic & PTX_ATOM_CAS)
@@ -4567,7 +4761,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
             return NULL;
         } else if (!what)
             why = " needs one more modifier, such as ",
-            what = ptx__mod_text(ptx__missing(closest->need, asked), closest->need);
+            what = ptx__mod_text(ptx__missing(ptx__needed(closest), asked), ptx__needed(closest));
         ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", closest->name, type ? "." : "",
                   type ? ptx__fact(type)->name : "", why, what);
     }
@@ -4582,15 +4776,15 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
 
 /* What the verifier knows of a form: loads of parameters and constants are the same for all, and only what is
    in shared memory reads that. */
-static void ptx__behave(ptx__form *form, const ptx__row *first, ptx_mods mods) {
+static void ptx__behave(ptx__form *form, unsigned op, ptx_mods mods) {
     const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-    form->facts = first->facts;
+    form->facts = ptx__facts[op];
     form->who = form->facts & 7u;
     form->result = form->facts >> 3 & 7u;
     form->effect = form->facts >> 6 & 15u;
-    if (first->op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
+    if (op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
         form->result = PTX__RESULT_SAME;
-    if (form->effect == PTX__EFFECT_READ && (first->op == PTX_LD || form->facts & PTX__IS_WMMA)
+    if (form->effect == PTX__EFFECT_READ && (op == PTX_LD || form->facts & PTX__IS_WMMA)
         && !(mods & shared))
         form->effect = PTX__EFFECT_NONE;
 }
@@ -4645,11 +4839,11 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
             if (*sm < PTX__ON_FIRST && mod->sm > *sm) *sm = mod->sm;
             ptx__append(text, &length, mod->text);
         }
-        if (what == 't' || (what == 'a' && row->types)) {
+        if (what == 't' || (what == 'a' && ptx__types_of(row))) {
             text[length++] = '.';
             ptx__append(text, &length, ptx__fact(type)->name);
         }
-        if (what == 's' || (what == 'a' && row->src)) {
+        if (what == 's' || (what == 'a' && ptx__sources_of(row))) {
             text[length++] = '.';
             ptx__append(text, &length, ptx__fact(src)->name);
         }
@@ -4687,7 +4881,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
                   count, ptx__fact(type)->name);
         return 0;
     }
-    if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && row->allow >> 63 && version < 84) version = 84;
+    if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84) version = 84;
     if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
         ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
         return 0;
@@ -4722,7 +4916,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->version = version;
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
-    ptx__behave(form, &ptx__rows[m->first[op]], mods);
+    ptx__behave(form, op, mods);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -4947,7 +5141,6 @@ static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
     u.index = 1;
     return u;
 }
-static uint32_t ptx__facts(const ptx__use *u) { return ptx__rows[u->k->m->first[u->row->op]].facts; }
 static const char *ptx__use_name(const ptx__use *u) {
     return *u->row->name ? u->row->name : "a raw instruction";
 }
@@ -5025,7 +5218,7 @@ static int ptx__within(const ptx__use *u, ptx__operand v, char letter, unsigned 
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
    vadd2 and its like choose, the random bits of cvt.rs, whom tcgen05.commit tells. */
 static int ptx__register_only(const ptx__use *u) {
-    switch (ptx__facts(u) & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
+    switch (ptx__facts[u->row->op] & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
     case 0: return 0;
     case PTX__REGISTER_1: return u->index == 1;
     case PTX__REGISTERS_2: return u->index >= 2;
@@ -5051,7 +5244,7 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
         int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(u);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts(u) & PTX__NO_FLOATS) fits = 0;
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts[u->row->op] & PTX__NO_FLOATS) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(u, v, type);
     } else if (v.kind != PTX__REG || v.owner != u->k->owner) {
@@ -5493,7 +5686,7 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
 
 /* What a fragment of a matrix must not be, though it has the bits: NULL, or what it is called. */
 static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
-    if (!(ptx__facts(u) & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
+    if (!(ptx__facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
     return (type == PTX_F16 && given == PTX_BF16X2) || (type == PTX_BF16 && given == PTX_F16X2) ? "pairs"
                                                                                                 : NULL;
@@ -5501,7 +5694,7 @@ static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned g
 
 /* What a number must be in a slot that takes any of its type: NULL where it is. */
 static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
-    const uint32_t facts = ptx__facts(u), scales = facts / PTX__SCALES_1 & 7u;
+    const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
     if (letter == 'd' && op == PTX_ST_BULK && (number > 16777216 || number % 8))
         return "a multiple of 8, to 16777216";
@@ -5530,7 +5723,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     const char *site = u->site;
     const ptx__row *row = u->row;
     const unsigned index = u->index;
-    const uint32_t facts = ptx__facts(u);
+    const uint32_t facts = ptx__facts[u->row->op];
     const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
@@ -5778,7 +5971,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   row->name);
         return;
     }
-    if ((type || !row->types) && (src_type || !row->src) && *slots != 'm') {
+    if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
         if (!form) return;
         if (!into && !k->guard && k->m->forms.at[form - 1].pattern
@@ -5789,7 +5982,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         v[i] = ptx__open(k, src[i]);
         unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
-    if (type == PTX_NONE && row->types && *slots != 'c') {
+    if (type == PTX_NONE && ptx__types_of(row) && *slots != 'c') {
         ptx__infer(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
@@ -5801,7 +5994,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                       row->name);
             return;
         }
-    } else if (row->src && src_type == PTX_NONE) {
+    } else if (ptx__sources_of(row) && src_type == PTX_NONE) {
         r = type;
         ptx__infer(slots, v, n, &r, &src_type);
     }
@@ -5851,7 +6044,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             continue;
         }
         if (parts && v[i].kind == PTX__REG) parts = 1;
-        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__facts(&u) & PTX__IS_MMA
+        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__facts[u.row->op] & PTX__IS_MMA
             && (!parts || (parts == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
                       ptx__describe(v[i]),
@@ -7650,7 +7843,7 @@ static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a
     const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    while (row < end && row->op == op && row->types && !(row->types >> a_type & 1)) row++;
+    while (row < end && row->op == op && ptx__types_of(row) && !(ptx__types_of(row) >> a_type & 1)) row++;
     if (row == end || row->op != op || row->sig[0] != '{') return NULL;
     for (p = row->sig; *p && group < 4; p++)
         if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
@@ -7661,7 +7854,7 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) 
            && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
-    if (row->src || b == PTX_NONE || b == a) return 1;
+    if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
     ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
               ptx_type_name(a), ptx_type_name(b));
     return 0;
@@ -7689,7 +7882,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
     if (n) memcpy(v + count[1] + count[2] + count[3], extra, n * sizeof *v);
-    ptx__emit(k, site, op, mods, row->types ? (unsigned)a_type : 0u, row->src ? (unsigned)b_type : 0u, v,
+    ptx__emit(k, site, op, mods, ptx__types_of(row) ? (unsigned)a_type : 0u, ptx__sources_of(row) ? (unsigned)b_type : 0u, v,
               count[1] + count[2] + count[3] + n, d, count[0], NULL);
 }
 
@@ -7699,13 +7892,13 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
     const ptx__row *row;
     if (!ptx__ready(k)) return;
     for (row = ptx__rows; row < ptx__rows + PTX__ROW_COUNT; row++)
-        if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && row->types >> a_type & 1) break;
+        if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && ptx__types_of(row) >> a_type & 1) break;
     if (!d) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
         return;
     }
     if (row < ptx__rows + PTX__ROW_COUNT && !ptx__elements_ok(k, site, row, a_type, b_type)) return;
-    ptx__emit(k, site, op, mods, a_type, row < ptx__rows + PTX__ROW_COUNT && row->src ? b_type : PTX_NONE,
+    ptx__emit(k, site, op, mods, a_type, row < ptx__rows + PTX__ROW_COUNT && ptx__sources_of(row) ? b_type : PTX_NONE,
               operands, operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
@@ -9535,7 +9728,7 @@ static ptx_code ptx__check_tensor_memory(ptx_kernel *k, ptx__graph *g) {
         ptx_mods own = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
         if (op < PTX_TCGEN05_ALLOC || op > PTX_TCGEN05_COMMIT_MULTICAST) continue;
         if (op >= PTX_TCGEN05_LD_32X32B && op <= PTX_TCGEN05_LD_RED_MAX && p.count < 32) loads[p.count++] = i;
-        if (!own) own = form->row->dflt & PTX__CTA_GROUP & ~PTX__FAMILY;
+        if (!own) own = ptx__default(form->row) & PTX__CTA_GROUP & ~PTX__FAMILY;
         if (own && group && own != group)
             return ptx__fault(k, PTX_E_MODIFIER, i,
                               "tcgen05 for another number of blocks than at %s: all of a kernel say "
@@ -9693,7 +9886,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         *align = 16;
     else if (op >= PTX_TENSOR_G2S_CTA && op <= PTX_TENSOR_PREFETCH)
         *align = letter == 's' || letter == 'k' ? 128 : letter == 'b' || letter == 'r' ? 8 : 1;
-    else if (letter == 'm' && form->row->types) {
+    else if (letter == 'm' && ptx__types_of(form->row)) {
         *bytes = ptx_type_bytes((ptx_type)form->type);
         if (mods & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
         if (mods & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
@@ -9717,7 +9910,7 @@ static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, 
     const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
     const char *what = "an array in shared memory";
-    if (!(form->row->allow >> 63)) return NULL; /* not of the family that names a space */
+    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
     if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
     if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
         own = PTX__M_GLOBAL, what = "a variable in global memory";
@@ -10178,48 +10371,24 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 
 /* -- print -- */
 
-/* The numbers below 1000 as four characters each. `numbers`: the digits, what fills three, how many they are.
-   `lasts`: three digits, with the zeros that lead, and a blank. */
-#define PTX__UNITS(tens, rest)                                                                               \
-    tens "0" rest tens "1" rest tens "2" rest tens "3" rest tens "4" rest tens "5" rest tens "6" rest tens   \
-         "7" rest tens "8" rest tens "9" rest
-#define PTX__TENS(digit, rest)                                                                               \
-    PTX__UNITS(digit "1", rest) PTX__UNITS(digit "2", rest) PTX__UNITS(digit "3", rest)                      \
-    PTX__UNITS(digit "4", rest) PTX__UNITS(digit "5", rest) PTX__UNITS(digit "6", rest)                      \
-    PTX__UNITS(digit "7", rest) PTX__UNITS(digit "8", rest) PTX__UNITS(digit "9", rest)
-#define PTX__HUNDRED(digit, rest) PTX__UNITS(digit "0", rest) PTX__TENS(digit, rest)
-#define PTX__HUNDREDS(rest)                                                                                  \
-    PTX__HUNDRED("1", rest) PTX__HUNDRED("2", rest) PTX__HUNDRED("3", rest) PTX__HUNDRED("4", rest)          \
-    PTX__HUNDRED("5", rest) PTX__HUNDRED("6", rest) PTX__HUNDRED("7", rest) PTX__HUNDRED("8", rest)          \
-    PTX__HUNDRED("9", rest)
-static const char ptx__numbers[] = PTX__UNITS("", "  1") PTX__TENS("", " 2") PTX__HUNDREDS("3");
-static const char ptx__lasts[] = PTX__HUNDRED("0", " ") PTX__HUNDREDS(" ");
-#undef PTX__HUNDREDS
-#undef PTX__HUNDRED
-#undef PTX__TENS
-#undef PTX__UNITS
+/* The numbers below 100, of two digits each. */
+static const char ptx__pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                 "8081828384858687888990919293949596979899";
 
-/* Decimal digits of n at p: the end. Four characters are written whatever their number, which is faster. */
-static char *ptx__digits3(char *p, uint32_t n) {
-    const char *e = ptx__numbers + 4 * (size_t)n;
-    memcpy(p, e, 4);
-    return p + (e[3] - '0');
-}
-static char *ptx__last3(char *p, uint32_t n) {
-    memcpy(p, ptx__lasts + 4 * (size_t)n, 4);
+/* Three digits of n at p, with the zeros that lead. */
+static inline char *ptx__last3(char *p, uint32_t n) {
+    const uint32_t hundreds = n * 5243 >> 19; /* n / 100, for n below 1000 */
+    *p = (char)('0' + hundreds);
+    memcpy(p + 1, ptx__pairs + 2 * (n - 100 * hundreds), 2);
     return p + 3;
 }
+/* Decimal digits of n at p: the end. */
 static char *ptx__digits32(char *p, uint32_t n) {
-    uint32_t high = n / 1000;
-    if (n < 1000) return ptx__digits3(p, n);
-    return ptx__last3(ptx__digits32(p, high), n - 1000 * high);
-}
-/* The same without a call for what most are. */
-static inline char *ptx__digits6(char *p, uint32_t n) {
-    uint32_t high = n / 1000;
-    if (n < 1000) return ptx__digits3(p, n);
-    if (high >= 1000) return ptx__digits32(p, n);
-    return ptx__last3(ptx__digits3(p, high), n - 1000 * high);
+    if (n > 999) return ptx__last3(ptx__digits32(p, n / 1000), n % 1000);
+    if (n > 99) return ptx__last3(p, n);
+    memcpy(p, ptx__pairs + 2 * n + (n < 10), 2); /* of one digit, the other is written over */
+    return p + (n < 10 ? 1 : 2);
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -10385,15 +10554,14 @@ static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
     uint32_t i, j, length;
     for (i = 0; i < n; i += 1000) {
         char lead[16] = {'%', "?phrdqe"[tag]};
-        const char *digits = i ? ptx__lasts : ptx__numbers;
         const uint32_t more = n - i < 1000 ? n - i : 1000;
         length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
-        for (j = 0; j < more; j++, to += 16, digits += 4) {
-            uint32_t end = length + (i || j > 99 ? 3 : j > 9 ? 2 : 1);
+        for (j = 0; j < more; j++, to += 16) {
+            char *end;
             memcpy(to, lead, 16);
-            memcpy(to + length, digits, 4);
-            memcpy(to + end, ", ", 2);
-            to[15] = (char)(end + 2);
+            end = i ? ptx__last3(to + length, j) : ptx__digits32(to + length, j);
+            memcpy(end, ", ", 2);
+            to[15] = (char)(end + 2 - to);
         }
     }
     return to;
@@ -10433,7 +10601,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *s
         p = ptx__print_listed(spelt, p + 1, w[1]) - 2;
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
-        if (offset) p = ptx__digits6(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
+        if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
         memcpy(p, "], ", 3);
         *at = p + 3;
         return w + 3;
@@ -10460,7 +10628,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spel
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
             p = ptx__print_listed(spelt, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
-            p = ptx__digits6(p, w[1]);
+            p = ptx__digits32(p, w[1]);
             w += 3;
             memcpy(p, ", ", 2);
             p += 2;
@@ -10892,8 +11060,8 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
      y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
      f,g=name x y       a formula in a formula, here one with two results
    Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
-   operands are x, y, z, w, its results r and s. Sums and products are rounded (.rn), so that the assembler
-   makes no fma of them. */
+   operands are x, y, z, w, v, u, p, its results r, s and q. Sums and products are rounded (.rn),
+   so that the assembler makes no fma of them. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10930,6 +11098,11 @@ static const ptx__calc ptx__calcs[] = {
     {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
     {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
     {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
+    {"d2f", 'f', 'd', PTX_CVT, PTX_RN},    {"nar", 'g', 'D', PTX_CVT, PTX_RN},
+    {"wid", 'D', 'g', PTX_CVT, 0},         {"gmul", 0, 'g', PTX_MUL, PTX_RN},
+    {"qmul", 0, 'd', PTX_MUL, 0},          {"qhi", 0, 'd', PTX_MUL, PTX_HI},
+    {"qadd", 0, 'd', PTX_ADD, 0},          PTX__SETP("qlt", 'd', LT),
+    {"rcp", 0, 'f', PTX_RCP, PTX_RN},      {"rcpd", 0, 'D', PTX_RCP, PTX_APPROX | PTX_FTZ},
     {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
 };
 #undef PTX__SETP
@@ -10957,191 +11130,411 @@ typedef struct ptx__formula {
     "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
 
 static const ptx__formula ptx__formulas[] = {
+    {"srgb_to_linear",
+     "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x 0.0773993808;c=gt x 0.04045;"
+     "r=sel a b c;", ""},
+    {"linear_to_srgb",
+     "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x 0.0031308;"
+     "r=sel a b c;", ""},
+    {"pcg",
+     "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
+     "r=shr t 22;r=xor r t;", ""},
+    {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
+    /* a hash, from -1 to 1 */
+    {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""},
+    {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
+    /* of hash x, in the square at y, z: the place w, v in it; in 3 dimensions u is the height above */
+    {"values",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;c=even k;"
+     "k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", ""},
+    {"value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
+    {"value_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", ""},
+    /* slope times place: 8 directions of length 1.0824; 12 of length 1.4142, the edges of a cube */
+    {"slope2",
+     "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a 0x80000000;"
+     "v=xor v a;r=fma v 0.414213562 u;", ""},
+    {"slope3",
+     "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+     "t=and t 0x80000000;v=xor v t;r=add u v;", ""},
+    {"slopes2",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+     "a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;"
+     "d=slope2 d m n;a=between a b w;c=between c d w;r=between a c v;", ""},
+    {"slopes3",
+     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+     "a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
+     "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", ""},
+    {"gradient_noise2",
+     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r 1.398;", ""},
+    {"gradient_noise3",
+     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
+     "k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between a b h;"
+     "r=mul r 0.9649;", ""},
+    /* of hash x: (1/2 - distance^2)^4 slope place */
+    {"blob2",
+     "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x y z;"
+     "r=mul t g;", ""},
+    {"blob3",
+     "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg v;"
+     "t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u p;"
+     "r=mul t g;", ""},
+    {"simplex_noise2",
+     "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;t=mul t 0.211324865;"
+     "f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg j;k=iadd j 1;"
+     "k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;"
+     "a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;"
+     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
+     ""},
+    {"simplex_noise3",
+     "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;k=add z s;k=flr k;"
+     "t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;h=sub k t;h=sub z h;"
+     "r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0 1 c;b=sel b 0 d;"
+     "l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;"
+     "b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c e;"
+     "a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;"
+     "a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;"
+     "a=blob3 m n o w a b l;r=add r a;m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;"
+     "a=blob3 m n o w a b l;r=add r a;r=mul r 76.88;", ""},
     {"floor", "r=flr x;", NULL},
     {"ceil", "r=cei x;", NULL},
     {"trunc", "r=trc x;", NULL},
     {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
-    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+    {"fract",
+     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
      "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
     {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
     {"clamp", "r=max x y;r=min r z;", NULL},
     {"step", "c=lt y x;r=sel 0 1 c;", NULL},
     {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
     {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
-    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
-     NULL},
-    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;", ""},
+    {"smoothstep",
+     "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;", NULL},
+    {"scale",
+     "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;",
+     "m,h=unpair y;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;"},
     {"exp",
-     PTX__EXP_REDUCE
-     "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;r:ldx p t;"
-     "a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
-     ""},
-    {"exp2", "r=ex2 x;", ""},
+     PTX__EXP_REDUCE "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;"
+     "r:ldx p t;a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     "t=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.62e42fefa39efp-1 x;"
+     "f=fma n -0x1.abc9e3b39803fp-56 f;p=poly f 0x1.ad904c20915aap-26 0x1.28ae252d68e08p-22"
+     " 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13 0x1.6c16c18482215p-10"
+     " 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3 0x1.000000000000ap-1 0x1p0 0x1p0;"
+     "r:ldx p t;a=abs x;c=gtu a 708;if c;r=scale p t;c=gt x 710;r=sel I r c;c=lt x -746;r=sel 0 r c;end;"},
+    {"exp2",
+     "r=ex2 x;",
+     "t=add x 0x1.8p52;n=sub t 0x1.8p52;f=sub x n;p=poly f 0x1.e96c003c3eb49p-32 0x1.e61da9b9bb9dbp-28"
+     " 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17 0x1.4309130f7bdb8p-13"
+     " 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5 0x1.ebfbdff82c5a6p-3"
+     " 0x1.62e42fefa39efp-1 0x1p0;r:ldx p t;a=abs x;c=gtu a 1021;if c;r=scale p t;c=gt x 1025;r=sel I r c;"
+     "c=lt x -1080;r=sel 0 r c;end;"},
     {"exp10",
      "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
      "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
      "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
-     ""},
+     "t=fma x 0x1.a934f0979a371p1 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.34413509f79ffp-2 x;"
+     "f=fma n 0x1.9dc1da994fd21p-59 f;p=poly f 0x1.f75ddedf7bd57p-13 0x1.2f747719a4f9bp-10"
+     " 0x1.4899e6a9a9088p-8 0x1.41165e6ed9944p-6 0x1.16e4dee92327dp-4 0x1.a7ed70a1c8fe3p-3"
+     " 0x1.1429ffd22045bp-1 0x1.2bd7609fd500fp0 0x1.0470591de2b46p1 0x1.53524c73cea77p1"
+     " 0x1.26bb1bbb55516p1 0x1p0;r:ldx p t;a=abs x;c=gtu a 307;if c;r=scale p t;c=gt x 309;r=sel I r c;"
+     "c=lt x -325;r=sel 0 r c;end;"},
     {"expm1",
-     PTX__EXP_REDUCE
-     "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;g=mul f f;p=fma p g f;"
-     "s=ldx 1.0 t;u=sub s 1;r:fma p s u;"
-     "a=abs x;c=gtu a 87;if c;q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;"
-     "r=cps x r;",
-     ""},
+     PTX__EXP_REDUCE "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;"
+     "g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 87;if c;q=add p 1;"
+     "r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;",
+     "t=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.62e42fefa39efp-1 x;"
+     "f=fma n -0x1.abc9e3b39803fp-56 f;p=poly f 0x1.1f1a593c9fc3ap-29 0x1.af5f4491487a2p-26"
+     " 0x1.27e5132bfdfabp-22 0x1.71ddf8040b67dp-19 0x1.a01a018e12081p-16 0x1.a01a01b006d6ep-13"
+     " 0x1.6c16c16c1aafcp-10 0x1.111111110f65p-7 0x1.555555555554dp-5 0x1.5555555555559p-3 0x1p-1;"
+     "g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 708;if c;q=add p 1;"
+     "r=scale q t;c=gt x 710;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;"},
+    /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
+    {"ratio", "",
+     "g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;"
+     "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z 0x1.0f29090de9b1dp-20 0x1.0f647620de721p-18"
+     " 0x1.3b2041cbe399ep-16 0x1.745ce12f96a27p-14 0x1.c71c724d071f9p-12 0x1.24924924386fcp-9"
+     " 0x1.9999999999d19p-7 0x1.5555555555555p-4;w=mul r z;s=fma w p l;"},
+    {"log_reduce", "",
+     "v:mov x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;v=mul x 0x1p54;"
+     "d=mov 0x3600000;end;l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;"
+     "e=isub e d;s=i2f e;s=mul s 0x1p-20;r=sub m 1;q=mov c;"},
     {"log",
-     PTX__LOG_REDUCE
-     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
-     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
-     "g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;" PTX__LOG_FINISH,
-     ""},
+     PTX__LOG_REDUCE "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3"
+     " 0x1.9968fp-3 -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;"
+     PTX__LOG_FINISH,
+     "f,n,c=log_reduce x;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
+     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;if c;c=lt x I;r=sel r x c;c=eq x 0;"
+     "r=sel -I r c;c=lt x 0;r=sel N r c;end;"},
     {"sin",
      "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
-     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
-     "" PTX__SIN_PI,
-     ""},
+     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;" PTX__SIN_PI,
+     "t=fma x 0x1.45f306dc9c883p-2 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.921fb54442d18p1 x;"
+     "f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;t,l=unpair t;t:mov t;a=abs x;"
+     "c=gtu a 0x1p30;if c;f,t=turn x 0;end;z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"
+     "p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49 -0x1.ae6856db0276dp-41 0x1.61242495e3c61p-33"
+     " -0x1.ae6455c15341bp-26 0x1.71de3a5408dfbp-19 -0x1.a01a01a017078p-13 0x1.11111111110ddp-7"
+     " -0x1.5555555555555p-3;p=fma p z e;r=fma p f f;t=shl t 31;r=flip r t;"},
     {"cos",
-     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;"
-     "f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
-     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn a 0x40000000;end;"
-     "" PTX__SIN_PI,
-     ""},
+     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;f=fma n -0x1.921fb4p1 x;"
+     "f=fma n -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;"
+     "f,t=turn a 0x40000000;end;" PTX__SIN_PI,
+     "t=fma x 0x1.45f306dc9c883p-2 0.5;t=add t 0x1.8p52;n=sub t 0x1.8p52;n=sub n 0.5;"
+     "f=fma n -0x1.921fb54442d18p1 x;f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;"
+     "t,l=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t=turn a 0x40000000;end;z=mul f f;e=neg f;"
+     "e=fma e f z;e=mul e 0.14;p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49"
+     " -0x1.ae6856db0276dp-41 0x1.61242495e3c61p-33 -0x1.ae6455c15341bp-26 0x1.71de3a5408dfbp-19"
+     " -0x1.a01a01a017078p-13 0x1.11111111110ddp-7 -0x1.5555555555555p-3;p=fma p z e;r=fma p f f;"
+     "t=shl t 31;r=flip r t;"},
     {"log2",
-     PTX__LOG_REDUCE
-     "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3 0x1.272826p-2"
-     " -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;"
-     "g=mul f f;p=mul p g;p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
-     ""},
+     PTX__LOG_REDUCE "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3"
+     " 0x1.272826p-2 -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;g=mul f f;p=mul p g;"
+     "p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;"
+     "a=fma t 0x1.777d0ffda0d24p-56 a;a=fma w 0x1.71547652b82fep0 a;s=add n h;u=sub s n;u=sub h u;"
+     "a=add a u;r:add s a;if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"},
     {"log10",
-     PTX__LOG_REDUCE
-     "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4 0x1.63faa2p-4"
-     " -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;"
-     "g=mul f f;p=mul p g;p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;"
-     PTX__LOG_FINISH,
-     ""},
+     PTX__LOG_REDUCE "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4"
+     " 0x1.63faa2p-4 -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;g=mul f f;p=mul p g;"
+     "p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;" PTX__LOG_FINISH,
+     "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.bcb7b1526e50ep-2;a=neg h;a=fma t 0x1.bcb7b1526e50ep-2 a;"
+     "a=fma t 0x1.95355baaafad3p-57 a;a=fma w 0x1.bcb7b1526e50ep-2 a;s=fma n 0x1.34413509f79ffp-2 h;"
+     "u=fma n -0x1.34413509f79ffp-2 s;u=sub h u;a=add a u;a=fma n -0x1.9dc1da994fd21p-59 a;r:add s a;if c;"
+     "c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"},
     {"log1p",
-     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;"
-     "if c;c=gt x 1;v=mul x 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;"
-     "e=iadd u -0x3f400000;e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
+     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;if c;c=gt x 1;v=mul x 0x1p-64;"
+     "w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;e=iadd u -0x3f400000;"
+     "e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
      "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
-     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;"
-     "g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;"
-     "c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
-     "r=cps x r;",
-     ""},
+     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;c=uge i 0x5f000000;"
+     "if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;r=cps x r;",
+     "v:mov x;d:mov 0;u:add x 1;l,i=unpair u;i=iadd i -0x100000;c=uge i 0x5fe00000;if c;c=gt x 1;"
+     "v=mul x 0x1p-512;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;l,h=unpair u;"
+     "e=iadd h -0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;f=sub g 1;f=fma v g f;"
+     "e=isub e d;n=i2f e;n=mul n 0x1p-20;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;"
+     "u=fma n -0x1.62e42fefa39efp-1 s;u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;"
+     "c=uge i 0x5fe00000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
+     "r=cps x r;"},
     {"sincos",
      "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
-     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
-     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
-     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;"
-     "c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;"
-     "u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
-     ""},
+     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;z=mul f f;"
+     "p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
+     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;c=and t 1;c=ine c 0;r=sel q p c;"
+     "s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;u=iadd t 1;u=shl u 30;u=and u 0x80000000;"
+     "s=xor s u;",
+     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;"
+     "f:fma n -0x1.1a62633145c06p-54 g;f=fma n -0x1.c1cd129024e08p-107 f;t,l=unpair t;t:mov t;a=abs x;"
+     "c=gtu a 0x1p30;if c;f,t=quarter x;end;z=mul f f;p=poly z -0x1.a55d63b54adecp-41"
+     " 0x1.6114a7248fd0bp-33 -0x1.ae643d456116cp-26 0x1.71de3a401a43bp-19 -0x1.a01a01a006d8fp-13"
+     " 0x1.111111111108bp-7 -0x1.5555555555555p-3;p=fma p z 0;p=fma p f f;q=poly z 0x1.a26c2f1446cdbp-45"
+     " -0x1.937eb00509327p-37 0x1.1eed784c61569p-29 -0x1.27e4fb6155d5fp-22 0x1.a01a01a002616p-16"
+     " -0x1.6c16c16c16b4bp-10 0x1.5555555555555p-5 -0x1p-1 0x1p0;c=and t 1;c=ine c 0;r=sel q p c;"
+     "s=sel p q c;u=shl t 30;r=flip r u;u=iadd t 1;u=shl u 30;s=flip s u;"},
     {"quarter",
-     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;"
-     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
-     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
-     "c=ine n 0;n=isub 0 s;s=isel n s c;",
-     ""},
+     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;i=f2q v;h=qsub h i;"
+     "w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;q=neg r;"
+     "q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;c=ine n 0;"
+     "n=isub 0 s;s=isel n s c;",
+     "h,l=fraction x;s=qadd h 0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;h=qshl h 2;h=or h k;"
+     "l=qshl l 2;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;w=add w u;"
+     "w=mul w 0x1.921fb54442d18p-64;u=fma v 0x1.1a62633145c07p-118 w;r=fma v 0x1.921fb54442d18p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb54442d18p-64 q;q=add q u;k,n=unpair x;n=and n 0x80000000;q=flip q n;"
+     "r=flip r n;r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;"},
     {"tan",
      "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
-     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;"
-     "if c;f,t,h=quarter x;l=mov 0.0;end;"
-     "z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;"
-     "l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;"
-     "c=and t 1;c=ine c 0;r=sel q g c;",
-     ""},
+     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;if c;"
+     "f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6"
+     " 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;"
+     "f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;c=and t 1;c=ine c 0;r=sel q g c;",
+     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;"
+     "f:fma n -0x1.1a62633145c06p-54 g;l=sub f g;l:fma n 0x1.1a62633145c06p-54 l;h:mul n"
+     " -0x1.c1cd129024e08p-107;t,k=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t,h=quarter x;l=mov 0.0;"
+     "end;z=mul f f;p=poly z 0x1.5df7b95667ca8p-16 -0x1.78552abbc7b8fp-15 0x1.7715c599881adp-14"
+     " -0x1.ba40cdc05e419p-16 0x1.1e476081ccaa2p-13 0x1.d26165166e6bep-13 0x1.37fbeaf360ae3p-11"
+     " 0x1.7d5b30217e20ep-10 0x1.d6d937a6f97cfp-9 0x1.226e123bf9d9fp-7 0x1.664f49a9a231p-6"
+     " 0x1.ba1ba1b463fa7p-5 0x1.1111111118398p-3 0x1.55555555554f1p-2;l=neg l;p=fma p f l;p=fma p z h;"
+     "g=add f p;c=and t 1;c=ine c 0;r:mov g;if c;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;"
+     "q=fma q u q;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;r=neg q;end;"},
     {"arc",
      "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
-     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;"
-     "p=poly z 0x1.5959aap-5 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;"
-     "s=mov c;",
-     ""},
-    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;", ""},
+     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5 0x1.8c415ap-6"
+     " 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
+     "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;if c;z=fma a -0.5 0.5;v=sqrt z;end;p=poly z"
+     " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
+     " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
+     " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
+     " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
+    {"asin",
+     "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
+     "v,c=arc x;w=fma v -2 0x1.921fb54442d18p0;w=add w 0x1.1a62633145c06p-54;v=sel w v c;r=cps x v;"},
     {"acos",
      "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
      "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
-     ""},
+     "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;"
+     "w=sub 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;d=lt x 0;v=sel w v d;r=sel v u c;"},
     {"atan2",
      "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
-     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;"
-     "if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;end;z=mul t t;" PTX__ATAN
-     "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;"
-     "w=neg v;w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
-     ""},
-    {"half_exp", /* e^|x| / 2 */
+     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
+     "end;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;w=neg v;"
+     "w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
+     "z=mul t t;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"
+     " 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6"
+     " 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5"
+     " 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4"
+     " 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3"
+     " 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;v=fma q t t;w=sub 0x1.921fb54442d18p0 v;"
+     "w=add w 0x1.1a62633145c06p-54;v=sel w v p;w=sub 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;"
+     "k,h=unpair y;p=ilt h 0;v=sel w v p;r=cps x v;"},
+    {"half_exp2", "", "x=add x x;r=half_exp x;r=add r r;"},
+    /* e^2x */
+    /* e^|x| / 2 */
+    {"half_exp",
      "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
-     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;"
-     "c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;end;",
-     ""},
+     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;c=gtu a 88;if c;r=scale p t;c=gt a 91;"
+     "r=sel I r c;end;",
+     "a=abs x;t=fma a 0x1.71547652b82fep0 0x1.7ffffffffffffp52;n=sub t 0x1.7ffffffffffffp52;"
+     "f=fma n -0x1.62e42fefa39efp-1 a;f=fma n -0x1.abc9e3b39803fp-56 f;p=poly f 0x1.ad904c20915aap-26"
+     " 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13"
+     " 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3"
+     " 0x1.000000000000ap-1 0x1p0 0x1p0;r:ldx p t;c=gtu a 709;if c;r=scale p t;c=gt a 712;r=sel I r c;end;"},
     {"sinh",
-     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;"
-     "p=poly z 0x1.76771ep-19 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;"
-     "c=lt a 1;r=sel p h c;r=cps x r;",
-     ""},
-    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", ""},
+     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.76771ep-19 0x1.a01c22p-13"
+     " 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;",
+     "h=half_exp x;e=rcp h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.408047a116c47p-48"
+     " 0x1.aaba1e495a844p-41 0x1.612abdc070688p-33 0x1.ae644b33a704ap-26 0x1.71de3a60a9856p-19"
+     " 0x1.a01a01a00db3dp-13 0x1.111111111117cp-7 0x1.5555555555555p-3;p=mul p z;p=fma p a a;c=lt a 1;"
+     "r=sel p h c;r=cps x r;"},
+    {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", "h=half_exp x;e=rcp h;r=fma e 0.25 h;"},
     {"root3",
      "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
      "r=fma e -0x1.555556p-2 v;", ""},
     {"cbrt",
-     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;"
-     "if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
-     ""},
-    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", ""},
+     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;"
+     "u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+     "a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a 0x1p54;d=mov 359;"
+     "end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i 20;"
+     "h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g -0x1.555556p-2;g=ex2a g;y=wid g;"
+     "n=neg m;u=mul y y;u=mul u y;e=fma n u 1;w=fma e 0x1.c71c71c71c71cp-3 0x1.5555555555555p-2;w=mul w e;"
+     "y=fma y w y;r=mul m y;r=mul r y;u=mul r r;e=fma u r n;w=mul y y;w=mul w -0x1.5555555555555p-2;"
+     "r=fma e w r;i=isub o d;r:ldx r i;if c;a=abs x;u=add a a;c=eq u a;r=sel a r c;c=nan x x;r=sel x r c;"
+     "end;r=cps x r;"},
+    {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", "r=sqrt x;"},
     {"hypot",
-     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;"
-     "if c;a=abs x;b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;"
-     "u=mul x k;v=mul y k;h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;"
-     "r=sel I r d;end;",
-     ""},
+     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;if c;a=abs x;b=abs y;"
+     "m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;u=mul x k;v=mul y k;h=mul u u;"
+     "w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;r=sel I r d;end;",
+     "h=mul x x;h=fma y y h;r:sqrt h;k,i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;if c;a=abs x;"
+     "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-520 0x1p600 d;i=sel 0x1p520 0x1p-600 d;u=mul x k;v=mul y k;"
+     "h=mul u u;w=fma v v h;h=sqrt w;r=mul h i;d=eq m I;r=sel I r d;end;"},
     {"erf",
      "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
-     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
-     "q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;"
-     "q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
-     ""},
+     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3"
+     " -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;"
+     "r=sel q p c;r=cps x r;",
+     "a=abs x;c=lt a 1;r:mov a;if c;z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27"
+     " -0x1.5bfe2632d34d9p-23 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14"
+     " -0x1.c02db013f82a9p-11 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4"
+     " -0x1.812746b0379b2p-2 0x1.06eba8214db68p-3;r=fma p a a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
+    {"erfc",
+     "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w 1;"
+     "e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
+     " -0x1.d908b4p-11 -0x1.364742p-7 -0x1.09bc9cp-7 0x1.8750d2p-5 0x1.35bedcp-4 -0x1.0404eap-1"
+     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;"
+     "n=sub t 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=poly f "
+     PTX__EXP6 ";p=mul p q;r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;z=mul a a;p=poly z 0x1.4917a4p-14"
+     " -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;"
+     "o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
+     " -0x1.508d347fbbbe2p-24 0x1.5808da131794p-22 -0x1.aeb698f0f5bd2p-26 -0x1.1597ace2cee1dp-21"
+     " -0x1.d5feed7b02aefp-22 0x1.a7cf4e2c84d8cp-25 0x1.01a5eb813474bp-19 0x1.ea658b4cfc47p-19"
+     " -0x1.2801cc70cbf9bp-20 -0x1.0e995e66123f2p-16 -0x1.6c0de2274eb6bp-16 0x1.1e7a531266c27p-15"
+     " 0x1.2efa35b1aca8fp-13 0x1.2053973fadee5p-15 -0x1.5ba4377f246a4p-11 -0x1.b6fbf91a673edp-11"
+     " 0x1.9517bb69bcfadp-9 0x1.a89eaff7e68f6p-8 -0x1.606e41551f1p-6 -0x1.2a88e6107d1cep-5"
+     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;"
+     "l=fma a a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n"
+     " -0x1.62e42fefa39efp-1 f;f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=poly f 0x1.ad904c20915aap-26"
+     " 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13"
+     " 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3"
+     " 0x1.000000000000ap-1 0x1p0 0x1p0;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale p t;end;c=lt a 0.65;"
+     "if c;z=mul a a;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
+     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
+     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
+     " 0x1.06eba8214db68p-3;p=fma p a a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
     {"pow",
-     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"
-     "if c;b=lt v 0x1p-126;w=mul v 0x1p23;v=sel w v b;d=isel 0xb800000 0 b;end;"
-     "e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
-     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
-     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;"
-     "h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;"
-     "k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;"
-     "u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
-     "h=add s a;s=sub h s;l=sub a s;"
-     "q=mul y h;u=neg q;u=fma y h u;l=fma y l u;t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;"
-     "p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;"
-     "r:ldx p t;a=abs q;b=gtu a 125;c=or b c;"
-     "if c;r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;"
-     "v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;"
-     "r=sel N r c;"
-     "j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;"
-     "c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;"
-     "r=sel 1 r c;end;",
-     ""},
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
+     "v=sel w v b;d=isel 0xb800000 0 b;end;e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;"
+     "n=i2f e;f=sub m 1;g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
+     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;"
+     "a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;"
+     "a=fma l k a;u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;"
+     "u=sub h u;a=add a u;h=add s a;s=sub h s;l=sub a s;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;"
+     "t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10"
+     " 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;r:ldx p t;a=abs q;b=gtu a 125;c=or b c;if c;"
+     "r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;"
+     "i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;"
+     "u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt x 0;c=and c o;n=neg r;r=sel n r c;"
+     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;",
+     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;"
+     "w=mul v 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;l,h=unpair v;e=iadd h -0x3fe6a09e;"
+     "e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e d;n=i2f e;n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;"
+     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;"
+     "u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;"
+     "b=fma t z b;b=fma t o b;b=fma l z b;p=poly z 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20"
+     " 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11"
+     " 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;h=mul t 0x1.71547652b82fep0;a=neg h;"
+     "a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;a=fma l 0x1.71547652b82fep0 a;"
+     "i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;j=fma w 0x1.d27f05548af0cp-58 j;"
+     "j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;a=add a u;a=add a j;"
+     "m=add n s;u=sub m n;u=sub s u;a=add a u;h=add m a;s=sub m h;l=add a s;q=mul y h;u=neg q;u=fma y h u;"
+     "l=fma y l u;t=add q 0x1.8p52;n=sub t 0x1.8p52;f=sub q n;f=add f l;p=poly f 0x1.e96c003c3eb49p-32"
+     " 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17"
+     " 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5"
+     " 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;r:ldx p t;a=abs q;b=gtu a 1020;l,k=unpair x;"
+     "c=or b c;if c;r=scale p t;c=gt q 1030;r=sel I r c;c=lt q -1080;r=sel 0 r c;v=abs x;c=eq v 1;"
+     "r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;"
+     "o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt k 0;c=and c o;"
+     "n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;"},
     {"atan",
-     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;"
-     PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
-     ""},
+     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1"
+     " 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
+     "a=abs x;p=gt a 1;t:mov a;if p;t=rcp a;end;z=mul t t;q=poly z -0x1.226050a553f7fp-17"
+     " 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8"
+     " 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5"
+     " 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5"
+     " 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4"
+     " 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;"
+     "v=fma q t t;w=sub 0x1.921fb54442d18p0 v;w=add w 0x1.1a62633145c06p-54;v=sel w v p;r=cps x v;"},
     {"tanh",
      "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
-     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;"
-     "e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
-     ""},
+     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;"
+     "e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     "a=abs x;c=lt a 0.56;r:mov a;if c;z=mul x x;p=poly z -0x1.3ee8ef7dd1951p-16 0x1.5a2ac11ec51adp-14"
+     " -0x1.e84bb3b866a99p-13 0x1.346724cf25e34p-11 -0x1.7d8c610731134p-10 0x1.d6d25776be90bp-9"
+     " -0x1.226e2d676ccb7p-7 0x1.664f484c6b691p-6 -0x1.ba1ba1b94390dp-5 0x1.11111111103a2p-3"
+     " -0x1.555555555554cp-2;p=mul p z;r=fma p a a;else;e=min a 20;e=half_exp2 e;e=add e 1;e=rcp e;"
+     "e=fma e -2 1;c=nan x x;r=sel x e c;end;r=cps x r;"},
     /* Payne and Hanek: |x| from 2^16 on */
     {"fraction",
-     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;"
-     "c=and e 64;c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;"
-     "f=isel 0xe06db14a 0x94fe13ab c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;"
-     "c=and e 32;c=ine c 0;a=isel b a c;b=isel f b c;f=isel g f c;g=isel h g c;"
-     "a=shf b a e;b=shf f b e;f=shf g f e;"
-     "l=umul f m;k,l=unpair l;n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;", ""},
+     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;c=ine c 0;"
+     "a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
+     "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;"
+     "b=isel f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;"
+     "n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;",
+     "l,h=unpair x;m=and h 0xfffff;m=or m 0x100000;m=pair l m;e=shr h 20;e=and e 2047;e=iadd e -1012;"
+     "i=shr e 6;e=and e 63;a=table i;i=iadd i 1;b=table i;i=iadd i 1;c=table i;i=iadd i 1;d=table i;"
+     "k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;l=qshr c 1;l=qshr l k;b=or b l;"
+     "c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a d;b=qmul b m;d=qhi c m;"
+     "s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;"},
     {"turn",
-     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
-     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
+     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;i=f2q v;"
+     "h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
      "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
-     ""},
+     "h,l=fraction x;y=pair 0 y;h=qadd h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;"
+     "k=qshr l 63;h=qshl h 1;h=or h k;l=qshl l 1;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;"
+     "u=mul u 0x1p-64;w=add w u;w=mul w 0x1.921fb54442d18p-63;u=fma v 0x1.1a62633145c07p-117 w;"
+     "r=fma v 0x1.921fb54442d18p-63 u;k,n=unpair x;n=and n 0x80000000;r=flip r n;r=fma x 0 r;"},
 };
 
 typedef struct ptx__evaluation {
@@ -11153,8 +11546,8 @@ typedef struct ptx__evaluation {
 } ptx__evaluation;
 
 static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
-    static const char letters[] = "gsubqdp";
-    static const uint8_t types[] = {PTX_F32, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64, PTX_B64};
+    static const char letters[] = "gDsubqd";
+    static const uint8_t types[] = {PTX_F32, PTX_F64, PTX_S32, PTX_U32, PTX_B32, PTX_S64, PTX_U64};
     const char *at = letter ? strchr(letters, letter) : NULL;
     return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
 }
@@ -11189,8 +11582,11 @@ static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     e->at = s;
     if (negative) v = -v;
     if (type == PTX_NONE && point) type = e->type;
-    return type == PTX_F32 ? ptx_f32(v) : type == PTX_F64 ? ptx_f64(v) : type == PTX_S32 ? ptx_s32((int64_t)v)
-                               : ptx_u32((uint32_t)(int64_t)v);
+    return type == PTX_F32   ? ptx_f32(v)
+           : type == PTX_F64 ? ptx_f64(v)
+           : type == PTX_U64 ? ptx_u64((uint64_t)v)
+           : type == PTX_S32 ? ptx_s32((int64_t)v)
+                             : ptx_u32((uint32_t)(int64_t)v);
 }
 
 static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
@@ -11246,6 +11642,36 @@ static ptx_val ptx__math_scale(ptx__evaluation *e, ptx_val p, ptx_val n) {
     return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
 }
 
+/* p, its sign changed where bit 31 of n is set: all of n in f32. */
+static ptx_val ptx__math_flip(ptx__evaluation *e, ptx_val p, ptx_val n) {
+    ptx_val half[2];
+    if (e->type == PTX_F32) return ptx_op2_(e->k, e->site, PTX_XOR, 0, p, n);
+    ptx_unpack_(e->k, e->site, PTX_B32, 2, p, half);
+    n = ptx_op2_(e->k, e->site, PTX_AND, 0, n, ptx_u32(0x80000000u));
+    half[1] = ptx_op2_(e->k, e->site, PTX_XOR, 0, half[1], n);
+    return ptx_pack_(e->k, e->site, PTX_B64, 2, half);
+}
+
+/* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
+static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
+    static const char name[] = "ptxgen_reciprocal_of_pi";
+    static const uint64_t words[20] = {
+        0x0000000000000000, 0x517cc1b727220a94, 0xfe13abe8fa9a6ee0, 0x6db14acc9e21c820,
+        0xff28b1d5ef5de2b0, 0xdb92371d2126e970, 0x0324977504e8c90e, 0x7f0ef58e5894d39f,
+        0x74411afa975da242, 0x74ce38135a2fbf20, 0x9cc8eb1cc1a99cfa, 0x4e422fc5defc941d,
+        0x8ffc4bffef02cc07, 0xf79788c5ad05368f, 0xb69b3f6793e584db, 0xa7a31fb34f2ff516,
+        0xba93dd63f5f2f8bd, 0x9e839cfbc5294975, 0x35fdafd88fc6ae84, 0x2b0198237e3db5d5};
+    static const ptx_variable_desc desc = {name, PTX_CONST, PTX_U64, 20, 0, words, 0};
+    ptx_module *m = ptx_kernel_module(e->k);
+    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    ptx_symbol table;
+    table.index = had ? had->what : 0;
+    table.owner = m->owner;
+    if (!had) table = ptx_variable_(m, e->site, &desc);
+    return ptx_ld_(e->k, e->site, PTX_U64,
+                   ptx_elem_(e->k, e->site, PTX_U64, ptx_address_(e->k, e->site, table), ptx_as(i, PTX_U32)));
+}
+
 /* One operation with its operands, up to the ';'. */
 static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
@@ -11261,7 +11687,8 @@ static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
     for (e->at += length; *e->at == ' ' && n < 8;) {
         e->at++;
-        v[n++] = ptx__math_operand(e, type);
+        v[n] = ptx__math_operand(e, n && type == PTX_U64 && *name == 'q' && name[1] == 's' ? PTX_U32 : type);
+        n++;
         if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
     }
     if (calc < end)
@@ -11273,6 +11700,10 @@ static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
         out[0] = ptx__math_scale(e, v[0], v[1]);
     else if (!memcmp(name, "pair", length))
         out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
+    else if (!memcmp(name, "flip", length))
+        out[0] = ptx__math_flip(e, v[0], v[1]);
+    else if (!memcmp(name, "table", length))
+        out[0] = ptx__math_table(e, v[0]);
     else if (!memcmp(name, "unpair", length))
         ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
     else
@@ -11293,7 +11724,7 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
 static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                           const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
-    static const char letters[] = "xyzw";
+    static const char letters[] = "xyzwvup";
     ptx__evaluation e = empty;
     ptx_val result[3];
     uint32_t i;
@@ -11371,6 +11802,205 @@ PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val 
     ptx__math_call(k, site, "sincos", 1, &x, out);
     *sine = out[0];
     *cosine = ptx_as(out[1], ptx_type_of(out[0]));
+}
+
+/* -- vectors, random numbers, noise, colour -- */
+
+static ptx_val ptx__times(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
+    return ptx_op2_(k, site, PTX_MUL, PTX_RN, a, b);
+}
+static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_val b, ptx_val c) {
+    return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
+}
+static ptx_val ptx__minus(ptx_kernel *k, const char *site, ptx_val a) {
+    return ptx_op1_(k, site, PTX_NEG, 0, a);
+}
+
+/* n, or 0 and an error. */
+static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
+                                uint32_t most) {
+    if (n >= least && n <= most) return n;
+    ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: %u dimensions, must be %u to %u", name,
+             (unsigned)n, (unsigned)least, (unsigned)most);
+    return 0;
+}
+
+PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
+    ptx_val r;
+    uint32_t i;
+    if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
+    r = ptx__times(k, site, a[0], b[0]);
+    for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
+    return r;
+}
+
+PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+                           ptx_val *out) {
+    ptx_val r[3];
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
+        r[i] = ptx__minus(k, site, ptx__times(k, site, a[l], b[j]));
+        r[i] = ptx__times_plus(k, site, a[j], b[l], r[i]);
+    }
+    memcpy(out, r, sizeof r);
+}
+
+PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
+    return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
+}
+
+PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, a, a);
+    uint32_t i;
+    if (ptx_type_of(d) == PTX_F64)
+        d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
+    else
+        d = ptx_op1_(k, site, PTX_RSQRT, PTX_APPROX | PTX_FTZ, d);
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
+}
+
+PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+                             const ptx_val *normal, ptx_val *out) {
+    ptx_val d = ptx_dot_(k, site, n, v, normal);
+    uint32_t i;
+    d = ptx__minus(k, site, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
+    for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
+}
+
+PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                          ptx_val t, ptx_val *out) {
+    uint32_t i;
+    n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
+    for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
+}
+
+PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns, const ptx_val *a,
+                             const ptx_val *b, ptx_val *out) {
+    ptx_val r[16];
+    uint32_t i, j, l;
+    n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
+    if (columns > 1) columns = n;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < columns; j++) {
+            ptx_val sum = ptx__times(k, site, a[i * n], b[j]);
+            for (l = 1; l < n; l++) sum = ptx__times_plus(k, site, a[i * n + l], b[l * columns + j], sum);
+            r[i * columns + j] = sum;
+        }
+    if (n) memcpy(out, r, n * columns * sizeof *r);
+}
+
+/* A formula of operands that it has no check of: hashes, noise. */
+static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+                               const ptx_val *v) {
+    ptx_val out[3];
+    ptx_module *m = ptx_kernel_module(k);
+    if (!m || ptx_get_error(m)->code) return ptx__none();
+    ptx__evaluate(k, site, ptx__formula_text(name, strlen(name), PTX_F32), PTX_F32, n, v, out);
+    return out[0];
+}
+
+PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx_as(ptx__formula_of(k, site, "pcg", 1, &x), PTX_U32);
+}
+
+PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+                            ptx_val *out) {
+    ptx_val c[4], a[2], b[2], keys[2];
+    uint32_t round;
+    memcpy(c, counter, sizeof c);
+    memcpy(keys, key, sizeof keys);
+    for (round = 0; round < 10; round++) {
+        ptx_val wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[0], PTX_U32), ptx_u32(0xd2511f53u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, a);
+        wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[2], PTX_U32), ptx_u32(0xcd9e8d57u));
+        ptx_unpack_(k, site, PTX_U32, 2, wide, b);
+        c[0] = ptx_op4_(k, site, PTX_LOP3, 0, b[1], c[1], keys[0], ptx_imm(0x96)); /* exclusive or of three */
+        c[2] = ptx_op4_(k, site, PTX_LOP3, 0, a[1], c[3], keys[1], ptx_imm(0x96));
+        c[1] = b[0];
+        c[3] = a[0];
+        if (round == 9) break;
+        keys[0] = ptx_op2_(k, site, PTX_ADD, 0, keys[0], ptx_u32(0x9e3779b9u));
+        keys[1] = ptx_op2_(k, site, PTX_ADD, 0, keys[1], ptx_u32(0xbb67ae85u));
+    }
+    for (round = 0; round < 4; round++) out[round] = ptx_as(c[round], PTX_U32);
+}
+
+PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
+    return ptx__formula_of(k, site, "unit", 1, &x);
+}
+
+/* The module's function of that formula, made when it is first called. */
+static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, uint32_t n,
+                                         const ptx_val *v) {
+    static const char letters[] = "xyzw";
+    char full[48], letter[2] = {0, 0};
+    ptx_val operands[4];
+    ptx_kernel *f;
+    uint32_t i;
+    snprintf(full, sizeof full, "ptxgen_%s", name);
+    for (i = 0; i < m->used; i++) {
+        f = m->kernels.at[i];
+        if (f->function && !strcmp(m->names.at + f->name, full)) return f;
+    }
+    f = ptx_func_(m, site, full, PTX_F32);
+    for (i = 0; i < n; i++) {
+        letter[0] = letters[i];
+        operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
+    }
+    ptx_return_(f, site, ptx__formula_of(f, site, name, n, operands));
+    return f;
+}
+
+PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
+                              ptx_val seed) {
+    ptx_val v[4];
+    char full[32];
+    uint32_t i;
+    if (!ptx_kernel_module(k) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    for (i = 0; i < n; i++) v[i] = p[i];
+    v[n] = seed;
+    for (i = 0; i <= n; i++)
+        if (ptx_type_of(v[i]) != (i < n ? PTX_F32 : PTX_U32)) {
+            ptx_fail(k->m, PTX_E_TYPE, site, "ptx_%s: %s is %s, must be %s", name,
+                     i < n ? "a coordinate" : "the seed", ptx_type_name(ptx_type_of(v[i])),
+                     i < n ? "f32" : "u32");
+            return ptx__none();
+        }
+    snprintf(full, sizeof full, "%s%u", name, (unsigned)n);
+    if (n == 2) return ptx__formula_of(k, site, full, 3, v);
+    return ptx_call_(k, site, ptx__formula_function(k->m, site, full, 4, v), 4, v);
+}
+
+PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+    ptx_val v, packed = ptx__none();
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
+                     ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
+        v = ptx_cvt_(k, site, PTX_RNI, PTX_U32, v);
+        packed = i ? ptx_op4_(k, site, PTX_BFI, 0, v, packed, ptx_imm(8 * i), ptx_imm(8)) : v;
+    }
+    return ptx_as(packed, PTX_U32);
+}
+PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
+        rgba[i] = ptx__times(k, site, ptx_cvt_(k, site, 0, PTX_F32, v), ptx_f32(1 / 255.0));
+    }
+}
+PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high) {
+    ptx_val parts[2];
+    parts[0] = ptx_cvt_(k, site, 0, PTX_F16, low);
+    parts[1] = ptx_cvt_(k, site, 0, PTX_F16, high);
+    return ptx_pack_(k, site, PTX_B32, 2, parts);
+}
+PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
+    ptx_val parts[2];
+    ptx_unpack_(k, site, PTX_F16, 2, packed, parts);
+    out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
+    out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }
 
 #ifdef __cplusplus

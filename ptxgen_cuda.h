@@ -959,6 +959,33 @@ typedef struct ptxcu_gemm_desc {
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemm(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_stream stream);
 
+/* -- matmul: d = act(alpha a b + beta c + bias) -- */
+
+/* One of the last two dimensions of a and of b is contiguous: transposed views are multiplied as they lie. In
+   a batch, a and b may lack the batch's dimension or have a stride of 0 there: all products share them.
+   Tensors are aligned to an element, faster at 16 bytes. Groups: see ptxk_matmul_args and ptxcu_run. */
+typedef struct ptxcu_matmul_desc {
+    ptxcu_tensor a, b; /* [m, k], [k, n]; [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8 with
+                                a_type, b_type */
+    ptxcu_tensor c, d; /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
+                                be d; zero: none */
+    ptxcu_tensor bias; /* f32 [n]; zero: none */
+    ptxcu_tensor
+        a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind says;
+                                of each product: [batch, ...]; zero: none */
+    ptxcu_tensor b_factors;  /* likewise, with n for m */
+    ptxcu_tensor workspace;  /* see ptxcu_workspace_create; zero: none */
+    uint32_t a_type, b_type; /* of elements of b8 and u8 tensors: PTX_E4M3 or PTX_E5M2; else 0 */
+    uint32_t a_kind, b_kind; /* PTXK_FACTORS_TENSOR ... with factors, else 0 */
+    uint32_t precision;      /* of f32: PTXK_MATMUL_EXACT or PTXK_MATMUL_FAST */
+    uint32_t activation;     /* PTXK_MATMUL_LINEAR ... */
+    float alpha;             /* 0: 1 */
+    float beta;              /* factor of c; 0: it is not read */
+} ptxcu_matmul_desc;
+
+PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_matmul(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_stream stream);
+
 /* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
 typedef struct ptxcu_norm_desc {
@@ -6158,6 +6185,152 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
 }
 
 PTXCU__DEFINE_RUN(gemm)
+
+/* -- matmul -- */
+
+/* The tensor with its contiguous dimension last; *transposed: the last two were exchanged. */
+static ptxcu_tensor ptxcu__get_rows(const ptxcu_tensor *t, uint32_t *transposed) {
+    ptxcu_tensor rows = *t;
+    uint32_t last = t->rank - 1;
+    *transposed = 0;
+    if (t->rank < 2 || t->rank > 3 || t->stride[last] == 1 || t->shape[last] < 2) return rows;
+    if (t->stride[last - 1] != 1 && t->shape[last - 1] > 1) return rows; /* refused later */
+    *transposed = 1;
+    rows.shape[last] = t->shape[last - 1], rows.shape[last - 1] = t->shape[last];
+    rows.stride[last] = 1, rows.stride[last - 1] = t->stride[last];
+    return rows;
+}
+
+/* Require a matrix, of each product if its rank is 3. rows, columns: after the exchange of dimensions. */
+static void ptxcu__require_matrix(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                  uint32_t flags, uint64_t types, const char *dims, const char *batch_dims,
+                                  uint64_t batch, uint64_t rows, uint64_t columns) {
+    uint32_t align = ptx_type_bytes((ptx_type)t->type);
+    flags |= PTXCU__ROWS;
+    if (!align) align = 1;
+    if (t->rank == 3)
+        ptxcu__require(c, name, t, flags, types, align, batch_dims, 3, batch, rows, columns, 0);
+    else
+        ptxcu__require(c, name, t, flags, types, align, dims, 2, rows, columns, 0, 0);
+    if (c->code == PTXCU_E_NONE && t->owner && ptxcu__get_stride(t, t->rank - 2) > UINT32_MAX)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_OVERFLOW,
+                              "matmul: rows of %s are %llu elements apart, must be less "
+                              "than 2^32",
+                              name, (unsigned long long)ptxcu__get_stride(t, t->rank - 2));
+}
+
+/* Require the factors of one side; return the elements from product to product. */
+static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                       uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+    uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
+    uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
+    if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s %s, and its kind is %u", name,
+                              t->owner ? "is set" : "is zero", (unsigned)kind);
+    if (!t->owner || c->code != PTXCU_E_NONE) return 0;
+    each = t->rank == 2 + two;
+    if (kind == PTXK_FACTORS_TENSOR) rows = 1;
+    if (each)
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "batch, factors", 2 + two, batch,
+                       rows, blocks, 0);
+    else
+        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "factors", 1 + two, rows, blocks, 0,
+                       0);
+    return each ? rows * (two ? blocks : 1) : 0;
+}
+
+static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name, uint32_t type) {
+    if (!type) return PTXCU__FLOAT_TYPES | PTXCU__TYPE(PTX_S8);
+    if (type != PTX_E4M3 && type != PTX_E5M2 && c->code == PTXCU_E_NONE)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "matmul: %s is %s, must be PTX_E4M3, PTX_E5M2 or 0",
+                              name, ptxk__value_name_of(type).s);
+    return PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8);
+}
+
+PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *desc, ptxcu_call *call) {
+    ptxcu__operation_check c;
+    ptxk_matmul_desc kernel;
+    ptxk_matmul_shape shape;
+    ptxk_matmul_args args;
+    ptxcu_tensor a, b;
+    uint64_t batch, m, n, k, types;
+    uint32_t trans[2], two;
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, "matmul", desc, call));
+    memset(&kernel, 0, sizeof kernel);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    a = ptxcu__get_rows(&desc->a, &trans[0]);
+    b = ptxcu__get_rows(&desc->b, &trans[1]);
+    two = desc->d.rank == 2;
+    batch = two ? 1 : desc->d.shape[0];
+    m = desc->d.shape[two ? 0 : 1];
+    n = desc->d.shape[two ? 1 : 2];
+    k = desc->a.shape[desc->a.rank == 3 ? 2 : 1];
+    ptxcu__require_matrix(&c, "d", &desc->d, PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, "m, n",
+                          "batch, m, n", PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+    types = ptxcu__matmul_types(&c, "a_type", desc->a_type);
+    ptxcu__require_matrix(&c, "a", &a, 0, types, trans[0] ? "k, m" : "m, k",
+                          trans[0] ? "batch, k, m" : "batch, m, k", batch, trans[0] ? PTXCU__ANY : m,
+                          trans[0] ? m : PTXCU__ANY);
+    types = ptxcu__matmul_types(&c, "b_type", desc->b_type);
+    ptxcu__require_matrix(&c, "b", &b, 0, types, trans[1] ? "n, k" : "k, n",
+                          trans[1] ? "batch, n, k" : "batch, k, n", batch, trans[1] ? n : k,
+                          trans[1] ? k : n);
+    if (desc->c.owner)
+        ptxcu__require_matrix(&c, "c", &desc->c, PTXCU__SAME, PTXCU__TYPE(desc->d.type), "m, n",
+                              "batch, m, n", batch, m, n);
+    if (c.code == PTXCU_E_NONE && !desc->c.owner && (desc->beta < 0 || desc->beta > 0))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4, "n", 1,
+                   n, 0, 0, 0);
+    args.a_factors_stride =
+        ptxcu__require_factors(&c, "a_factors", &desc->a_factors, desc->a_kind, batch, m, k);
+    args.b_factors_stride =
+        ptxcu__require_factors(&c, "b_factors", &desc->b_factors, desc->b_kind, batch, n, k);
+    ptxcu__require_workspace(&c, &desc->workspace);
+    if (c.code == PTXCU_E_NONE) {
+        kernel.a_type = desc->a_type ? desc->a_type : desc->a.type;
+        kernel.b_type = desc->b_type ? desc->b_type : desc->b.type;
+        kernel.out_type = desc->d.type;
+        kernel.flags = (trans[0] ? (uint32_t)PTXK_MATMUL_TRANS_A : 0)
+                       | (trans[1] ? (uint32_t)PTXK_MATMUL_TRANS_B : 0)
+                       | (desc->bias.owner ? (uint32_t)PTXK_MATMUL_BIAS : 0);
+        kernel.precision = desc->precision;
+        kernel.activation = desc->activation;
+        kernel.a_factors = desc->a_kind;
+        kernel.b_factors = desc->b_kind;
+        args.m = shape.m = (uint32_t)m;
+        args.n = shape.n = (uint32_t)n;
+        args.k = shape.k = (uint32_t)k;
+        args.batch = shape.batch = (uint32_t)batch;
+        args.sm_count = shape.sm_count = cu->info.sm_count;
+        shape.target = cu->info.target;
+        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
+        args.a = desc->a.address;
+        args.b = desc->b.address;
+        args.c = desc->c.address;
+        args.d = desc->d.address;
+        args.bias = desc->bias.address;
+        args.a_factors = desc->a_factors.address;
+        args.b_factors = desc->b_factors.address;
+        args.workspace = desc->workspace.address;
+        args.lda = (uint32_t)ptxcu__get_stride(&a, a.rank - 2);
+        args.ldb = (uint32_t)ptxcu__get_stride(&b, b.rank - 2);
+        args.ldc = desc->c.owner ? (uint32_t)ptxcu__get_stride(&desc->c, desc->c.rank - 2) : 0;
+        args.ldd = (uint32_t)ptxcu__get_stride(&desc->d, desc->d.rank - 2);
+        args.a_stride = a.rank == 3 ? ptxcu__get_stride(&a, 0) : 0;
+        args.b_stride = b.rank == 3 ? ptxcu__get_stride(&b, 0) : 0;
+        args.c_stride = desc->c.rank == 3 ? ptxcu__get_stride(&desc->c, 0) : 0;
+        args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
+        args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
+        args.beta = desc->beta;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
+    }
+    return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
+}
+
+PTXCU__DEFINE_RUN(matmul)
 
 /* -- norm -- */
 

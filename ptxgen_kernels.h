@@ -705,9 +705,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    from 0, read from the arguments. C may be D; with beta 0 it is not read, with alpha 0 A and B are not.
 
    Tiles of 128 x 128 or 64 x 64; k through three or four stages of shared memory by cp.async (before sm_80
-   two, through registers); mma.sync on swizzled tiles; results in whole rows. Where tiles do not fill the
-   device, k is divided into parts, and the last block of a tile adds their sums in order. There is one
-   launch, and the same bits in every run.
+   two, through registers); mma.sync on swizzled tiles; results in whole rows. For the tiles that are left
+   when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
+   tile adds their sums in order. There is one launch, and the same bits in every run.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
@@ -786,9 +786,8 @@ typedef struct ptxk_matmul_args {
     uint64_t a_factors_stride, b_factors_stride;
     uint64_t groups;    /* ptxk_matmul_group [batch], 8-byte aligned; ignored without PTXK_MATMUL_GROUPED */
     uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned; 0 where the plan has none */
-    uint32_t batch;     /* as in the shape */
+    uint32_t batch, sm_count; /* as in the shape */
     float alpha, beta;
-    uint32_t unused; /* 0 */
 } ptxk_matmul_args;
 
 /* Appends two entries, for tiles of 128 x 128 and of 64 x 64. desc: a ptxk_matmul_desc. */
@@ -8200,6 +8199,7 @@ typedef struct ptxk__gemm_class {
     uint32_t pitch;      /* bytes from row to row in shared memory: an odd number of chunks */
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
+    uint32_t tails; /* a row may end within a step or a chunk */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -8330,6 +8330,7 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         c->block = b;
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
+        c->tails = b->values < 256 || !b->aligned;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -8924,7 +8925,7 @@ typedef struct ptxk__gemm_state {
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     ptx_var scale_shift;                     /* Q6_K: of the row whose scales this lane unpacks ... */
     ptx_val scale_row, scale_to, scale_from; /* ... in a slot; where they go; those of row g */
-    ptx_val rest[PTXK__GEMM_M][2][4];
+    ptx_val rest_scale[PTXK__GEMM_M][2][2];
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -8993,7 +8994,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                                     ptx_val slot, uint32_t v) {
     const ptxk__gemm_class *c = s->kind;
     uint32_t per = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j, before = s->pendings;
-    int shifted = ptxk__gemm_is_shifted(c), tails = c->block->values < 256 || shifted;
+    int shifted = ptxk__gemm_is_shifted(c), tails = c->tails != 0;
     ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
         first = v ? (c->unit_bytes + 30 + 31) / 32 : 0;
@@ -9184,6 +9185,14 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
+/* Both halves the low or the high half of x. Instructions on f16 pairs select halves of a source at no cost. */
+static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
+    ptx_val half[2], pair[2];
+    ptx_unpack(k, PTX_F16, 2, x, half);
+    pair[0] = pair[1] = half[high];
+    return ptx_pack(k, PTX_B32, 2, pair);
+}
+
 static ptx_val ptxk__gemm_times(ptx_kernel *k, ptx_val a, ptx_val b) {
     a = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(a, PTX_F16X2), ptx_as(b, PTX_F16X2));
     return ptx_as(a, PTX_B32);
@@ -9345,8 +9354,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 }
                 y = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140)); /* 1024 + the scales */
                 y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
-                s->scale[i][h][0] = ptx_prmt(k, y, y, ptx_b32(0x1010));
-                s->scale[i][h][1] = ptx_prmt(k, y, y, ptx_b32(0x3232));
+                s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
+                s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
                 s->more[i][h][4] = x; /* the minima serve at the end */
             }
     }
@@ -9425,15 +9434,13 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                             s->scale[i][h]);
             for (e = 0; e < 2; e++) {
                 x = s->scale[i][h][2 * e + second];
-                scale[e] = ptx_prmt(k, x, x, ptx_b32(w & 1 ? 0x3232 : 0x1010));
+                scale[e] = ptxk__gemm_half(k, x, w & 1);
             }
             for (e = 0; e < 4; e++) {
                 x = a[e & 1][h + (e & 2)];
                 y = ptxk__gemm_times(k, x, scale[e & 1]);
-                if (rest) { /* up to 63 * 128: two f16 numbers */
-                    low = ptx_neg(k, ptx_as(y, PTX_F16X2));
-                    rest[e & 1][h + (e & 2)] = ptxk__gemm_fma(k, x, scale[e & 1], low);
-                }
+                rest[e & 1][h + (e & 2)] = x;
+                s->rest_scale[i][h][e & 1] = scale[e & 1];
                 a[e & 1][h + (e & 2)] = y;
             }
             continue;
@@ -9512,28 +9519,36 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
                              uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
-    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
+    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
     uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
     int two = f->precision == PTXK_GEMM_EXACT && (products == 4 || s->kind->block->id == PTXK_Q6_K);
     for (i = 0; i < f->m; i++) {
         if (products == 4)
             ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
         else
-            ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
+            ptxk__gemm_weights(k, s, v, w, i, a[i], rest[i]);
     }
     for (n = 0; n < f->n; n++) {
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++)
                 for (e = 0; e < 4; e++) s->acc[0][i][n][e] = s->zero;
-        for (p = 0; p < x->planes; p++) {
-            ptxk__gemm_load_x(k, f, s, slot, w, n, p, b);
+        for (p = 0; p < x->planes; p++) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
+        for (p = x->planes; p--;)
             for (e = 0; e < products; e++)
-                for (i = 0; i < f->m; i++) {
-                    ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
-                    if (two && !p) ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
-                    ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
+                for (i = 0; i < f->m; i++)
+                    ptxk__tile_mma(k, x->type, s->acc[s->chains > 1 ? e & 1 : 0][i][n], a[i][e],
+                                   b[p] + 2 * e);
+        if (two && !n && products == 2) /* scale * q goes up to 63 * 128: what its f16 lacks */
+            for (i = 0; i < f->m; i++)
+                for (e = 0; e < 8; e++) {
+                    uint32_t j = e >> 1 & 3;
+                    ptx_val less = ptx_neg(k, ptx_as(a[i][e & 1][j], PTX_F16X2));
+                    rest[i][e & 1][j] =
+                        ptxk__gemm_fma(k, rest[i][e & 1][j], s->rest_scale[i][j & 1][e & 1], less);
                 }
-        }
+        for (e = 0; e < products && two; e++)
+            for (i = 0; i < f->m; i++)
+                ptxk__tile_mma(k, x->type, s->acc[s->chains > 1 ? e & 1 : 0][i][n], rest[i][e], b[0] + 2 * e);
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++) ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], s->factor[i]);
     }
@@ -10200,19 +10215,24 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
     return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
 }
 
-/* Fills in the launch: tile 128 x 128, or small, 64 x 64; k in so many parts. */
+/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each multiprocessor;
+   those of the last, incomplete round have k in so many parts. */
 static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small,
                                  uint32_t parts, ptx_plan *plan) {
-    uint64_t tiles;
+    uint64_t tiles, divided;
     ptxk__matmul_shape_tile(f, small);
     tiles = ptxk__matmul_tiles(f, shape);
     if (!tiles) return;
+    divided = tiles % shape->sm_count;
+    tiles += divided * (parts - 1);
     if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each walks the list */
-    ptxk__plan_one(plan, (uint32_t)tiles, parts, 32 * f->warps, plan->min_bytes);
+    ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
-    plan->zero_bytes = parts > 1 ? ptxk__up_256(tiles * 4) : 0;
-    plan->workspace_bytes = parts > 1 ? plan->zero_bytes + tiles * parts * f->tile * f->tile * 4 : 0;
+    plan->zero_bytes = plan->workspace_bytes = 0;
+    if (parts < 2 || !divided) return;
+    plan->zero_bytes = ptxk__up_256(divided * 4);
+    plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
 }
 
 /* How many factors a side has. */
@@ -10225,22 +10245,25 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
                                          : 0;
 }
 
-/* Chooses the tile and the parts of k by the time of the multiprocessor with most blocks: a step of a small
-   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
-   steps; each part of a tile is written and read again through the L2 cache. */
+/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small tile
+   is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6 steps;
+   the last block of a tile reads the sums of all parts. */
 static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small,
                                 uint32_t *parts) {
-    uint64_t best = UINT64_MAX, tiles, rounds, cost;
-    uint32_t i, n, steps, most;
+    uint64_t best = UINT64_MAX, rounds, divided, cost;
+    uint32_t i, n, steps, part;
     for (i = 0; i < 2; i++) {
         ptxk__matmul_shape_tile(f, i);
-        tiles = ptxk__matmul_tiles(f, shape);
-        most = f->grouped ? 1 : PTXK__MATMUL_PARTS;
-        for (n = 1; n <= most; n++) {
-            steps = ptxk__ceil_div(ptxk__ceil_div(shape->k, f->depth), n);
-            if (n > 1 && (steps < 8 || tiles * n > PTXK__LEN_MAX)) break;
-            rounds = (tiles * n + shape->sm_count - 1) / shape->sm_count;
-            cost = rounds * ((steps + 6) * (i ? 5u : 16u) + (n > 1 ? (n + 1) * (i ? 8u : 32u) : 0));
+        rounds = ptxk__matmul_tiles(f, shape);
+        divided = rounds % shape->sm_count;
+        rounds /= shape->sm_count;
+        steps = ptxk__ceil_div(shape->k, f->depth);
+        for (n = 1; n <= (f->grouped || !divided ? 1 : PTXK__MATMUL_PARTS); n++) {
+            part = ptxk__ceil_div(steps, n);
+            if (n > 1 && part < 4) break;
+            cost = rounds * (steps + 6);
+            if (divided) cost += (divided * n + shape->sm_count - 1) / shape->sm_count * (part + 6);
+            cost = cost * (i ? 5 : 16) + (n > 1 ? (n + 1) * (i ? 8u : 32u) : 0);
             if (cost < best) best = cost, *small = i, *parts = n;
         }
     }
@@ -10302,7 +10325,7 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
     code = ptxk__check_start(op, code, args, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
-        || (code = ptxk__check_zero(op, "unused", args->unused, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
         || (code = ptxk__check_count(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     if (f.grouped) {
@@ -10368,9 +10391,11 @@ typedef struct ptxk__matmul_state {
     ptx_val skip[2];                    /* rows (columns) of the tile below it are another block's */
     ptx_val reader[2][4];               /* from where it reads fragments */
     ptx_val begin, end;                 /* of k */
+    ptx_val index, parts;               /* u32: the block's part of k, of so many */
     ptx_val count;                      /* blocks of 128 along k */
-    ptx_val from[2][4];                 /* source of the copies */
-    ptx_val staged[2][4][4];            /* before sm_80: data on its way */
+    ptx_val from[2][4]; /* source of the copies: k along the rows, of step 0; k across, of the next step */
+    ptx_val hop[2];     /* k across: u64, bytes from one step to the next */
+    ptx_val staged[2][4][4]; /* before sm_80: data on its way */
     ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
     ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
     ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* the one that mma adds to, within a step */
@@ -10742,6 +10767,7 @@ static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             x = ptx_add(k, s->begin, s->row[side]);
             wide = ptx_mul_wide(k, x, s->ld[side]);
             s->from[side][0] = ptx_ptr_add(k, at, wide, f->bytes);
+            s->hop[side] = ptx_mul_wide(k, s->ld[side], ptx_u32(f->depth * f->bytes));
         }
     }
 }
@@ -10751,8 +10777,8 @@ static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, 
     return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
 }
 
-/* Copies step `step`, counted from the sources, to a stage, where *p holds: from sm_80 on by cp.async, before
-   to registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
+/* Copies the next step, `step` steps on, to a stage, where *p holds: from sm_80 on by cp.async, before to
+   registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
 static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
                               uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
     uint32_t side, i, j;
@@ -10764,8 +10790,8 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
             from = s->from[side][i];
             if (d->k_major)
                 from = ptx_off(from, (int64_t)(step * PTXK__MATMUL_STEP));
-            else if (step)
-                from = ptxk__advance_rows(k, from, s->ld[side], step * f->depth, f->bytes);
+            else
+                s->from[side][0] = ptx_ptr_add(k, from, s->hop[side], 1);
             for (j = 0; j < d->times; j++) {
                 here = ptx_off(from, (int64_t)(j * d->lanes * 16));
                 to = ptx_off(s->to[side][j & 1],
@@ -10788,8 +10814,10 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
     }
 }
 
-/* Before sm_80: stores what ptxk__matmul_copy has loaded. */
-static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage) {
+/* Stores to the places of a stage that the thread copies: what ptxk__matmul_copy has loaded, before sm_80; or
+   zeros. */
+static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage,
+                             const ptx_val *zeros) {
     uint32_t side, i, j;
     for (side = 0; side < 2; side++)
         for (i = 0; i < f->side[side].passes; i++)
@@ -10797,14 +10825,14 @@ static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
                 ptx_st_vec(k, PTX_B32, 4,
                            ptx_at(s->to[side][j & 1], (int64_t)(stage * f->stage_bytes)
                                                           + ptxk__matmul_copy_offset(&f->side[side], i, j)),
-                           s->staged[side][i + j]);
+                           zeros ? zeros : s->staged[side][i + j]);
 }
 
 /* Makes the next stage visible to all threads, which have read the one before the current. */
 static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                     uint32_t stage) {
     if (f->chip < 80)
-        ptxk__matmul_put(k, f, s, stage);
+        ptxk__matmul_put(k, f, s, stage, NULL);
     else
         ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_sync(k, ptx_imm(0));
@@ -10817,24 +10845,25 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
                                    const ptx_val mine[2], ptx_val steps) {
     ptxk__matmul_fragments now, next;
     ptx_var from[2][4], left, block;
-    ptx_val count, p, x;
+    ptx_val count, p, x, zeros[4];
     uint32_t side, i, u;
     ptxk__matmul_sources(k, f, s);
     for (u = 0; u + 1 < f->stages; u++) {
         p = ptx_setp(k, PTX_GT, steps, ptx_u32(u));
         x = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
         ptxk__matmul_copy(k, f, s, u, u, f->chip < 80 ? &p : NULL, &x);
-        if (u + 2 == f->stages && f->chip >= 80) {
-            p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
-            x = ptx_mov(k, ptx_u32(0));
-            ptxk__matmul_copy(k, f, s, 0, u + 1, &p, &x);
-        }
         ptxk__tile_commit(k);
+    }
+    if (f->chip >= 80) {
+        p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
+        ptx_if(k, p);
+        for (i = 0; i < 4; i++) zeros[i] = ptx_b32(0);
+        ptxk__matmul_put(k, f, s, f->stages - 1, zeros);
+        ptx_end(k);
     }
     ptxk__matmul_next_stage(k, f, s, 0);
     for (side = 0; side < 2; side++) {
-        for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++)
-            from[side][i] = ptx_var_new(k, s->from[side][i]);
+        for (i = 0; i < f->side[side].passes; i++) from[side][i] = ptx_var_new(k, s->from[side][i]);
     }
     left = block = ptx_var_new(k, steps);
     if (f->blocks) {
@@ -10845,7 +10874,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     {
         count = ptx_get(k, left);
         for (side = 0; side < 2; side++) {
-            for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++) {
+            for (i = 0; i < f->side[side].passes; i++) {
                 x = ptx_get(k, from[side][i]);
                 s->from[side][i] = ptx_ptr(x, PTX_GLOBAL);
             }
@@ -10879,11 +10908,9 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
             }
         }
         for (side = 0; side < 2; side++) {
-            for (i = 0; i < (f->side[side].k_major ? f->side[side].passes : 1); i++) {
-                x = f->side[side].k_major
-                        ? ptx_ptr_add(k, s->from[side][i], ptx_u32(f->unroll * PTXK__MATMUL_STEP), 1)
-                        : ptxk__advance_rows(k, s->from[side][i], s->ld[side], f->unroll * f->depth,
-                                             f->bytes);
+            for (i = 0; i < f->side[side].passes; i++) {
+                x = s->from[side][i];
+                if (f->side[side].k_major) x = ptx_ptr_add(k, x, ptx_u32(f->unroll * PTXK__MATMUL_STEP), 1);
                 ptx_set(k, from[side][i], x);
             }
         }
@@ -11022,25 +11049,24 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 
 /* -- matmul: parts of k, results -- */
 
-/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
-   whether this block goes on to write results. tile: its index among all, u32. */
-static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile) {
+/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns whether
+   this block goes on to write results. tile: its index among the `divided` tiles that have parts, u32. */
+static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile,
+                                 ptx_val divided) {
     uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
-    ptx_val parts = ptx_nctaid_y(k), part, at, here, own, p, x[4], sum, tiles, last;
+    ptx_val part, at, here, own, p, x[4], sum, last;
     ptx_var loop;
-    tiles = ptx_nctaid_x(k);
     at = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, workspace));
     own = ptx_ptr_add(k, at, tile, 4); /* the counter */
-    here = ptx_mul_wide(k, tiles, ptx_u32(4));
+    here = ptx_mul_wide(k, divided, ptx_u32(4));
     here = ptx_add(k, here, ptx_u64(255));
     here = ptx_and(k, here, ptx_u64(~(uint64_t)255));
     at = ptx_ptr_add(k, at, here, 1);
-    here = ptx_mul_wide(k, tile, parts);
+    here = ptx_mul_wide(k, tile, s->parts);
     here = ptx_mul(k, here, ptx_u64(record));
     at = ptx_ptr_add(k, at, here, 1);
     at = ptx_ptr_add(k, at, s->tid, 16);
-    part = ptx_ctaid_y(k);
-    here = ptx_mul_wide(k, part, ptx_u32(record));
+    here = ptx_mul_wide(k, s->index, ptx_u32(record));
     here = ptx_ptr_add(k, at, here, 1);
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
         for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
@@ -11052,7 +11078,7 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
                        ptx_at(here, (int64_t)((i * 2 * ptxk__matmul_frags(f, 1) + j) * threads * 16)), x);
         }
     }
-    last = ptxk__is_last_block(k, s->tid, own, parts, s->shared);
+    last = ptxk__is_last_block(k, s->tid, own, s->parts, s->shared);
     ptx_if(k, last);
     {
         PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, s->sum[i][j][e], ptx_f32(0));
@@ -11076,7 +11102,7 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             }
             part = ptx_add(k, part, ptx_u32(1));
             ptx_set(k, loop, part);
-            p = ptx_setp(k, PTX_LT, part, parts);
+            p = ptx_setp(k, PTX_LT, part, s->parts);
             ptx_while(k, p);
         }
         ptx_end(k);
@@ -11302,15 +11328,15 @@ static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk
 
 /* This block's part of k. */
 static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val parts = ptx_nctaid_y(k), part = ptx_ctaid_y(k), steps, x;
+    ptx_val steps, x;
     steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
-    steps = ptxk_div_up(k, steps, parts);
+    steps = ptxk_div_up(k, steps, s->parts);
     if (f->blocks) {
         steps = ptx_add(k, steps, ptx_u32(1));
         steps = ptx_and(k, steps, ptx_u32(0xfffffffeu));
     }
     steps = ptx_mul(k, steps, ptx_u32(f->depth));
-    x = ptx_mul(k, part, steps);
+    x = ptx_mul(k, s->index, steps);
     s->begin = ptx_min(k, x, s->end);
     x = ptx_add(k, s->begin, steps);
     s->end = ptx_min(k, x, s->end);
@@ -11414,22 +11440,39 @@ static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, pt
     return ptx_mul(k, x, y);
 }
 
-/* One tile of one part of k. */
+/* One tile, or one part of it along k. Blocks of whole tiles come first. */
 static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val tile = ptx_ctaid_x(k), x, y, p;
-    x = ptxk__matmul_count_tiles(k, f, s);
-    s->batch = ptx_div(k, tile, x);
-    y = ptx_mul(k, s->batch, x);
+    ptx_val tile = ptx_ctaid_x(k), each, whole, divided, left, x, y, p;
+    each = ptxk__matmul_count_tiles(k, f, s);
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
+    x = ptx_mul(k, each, x);
+    y = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, sm_count));
+    divided = ptx_rem(k, x, y);
+    whole = ptx_sub(k, x, divided);
+    x = ptx_nctaid_x(k);
+    x = ptx_sub(k, x, whole);
+    y = ptx_max(k, divided, ptx_u32(1));
+    s->parts = ptx_div(k, x, y);
+    p = ptx_setp(k, PTX_GE, tile, whole);
+    s->parts = ptx_selp(k, s->parts, ptx_u32(1), p);
+    x = ptx_sub(k, tile, whole);
+    left = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, left, s->parts);
+    x = ptx_sub(k, x, y);
+    s->index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, whole, left);
+    tile = ptx_selp(k, x, tile, p);
+    s->batch = ptx_div(k, tile, each);
+    y = ptx_mul(k, s->batch, each);
     y = ptx_sub(k, tile, y);
     ptxk__matmul_take_problem(k, f, s);
     ptxk__matmul_take_part(k, f, s);
     ptxk__matmul_locate(k, f, s, y);
     ptxk__matmul_sums(k, f, s);
-    x = ptx_nctaid_y(k);
-    p = ptx_setp(k, PTX_GT, x, ptx_u32(1));
+    p = ptx_setp(k, PTX_GT, s->parts, ptx_u32(1));
     ptx_if(k, p);
     {
-        p = ptxk__matmul_join(k, f, s, tile);
+        p = ptxk__matmul_join(k, f, s, left, divided);
         ptx_guard(k, ptx_inv(p));
         ptx_ret(k);
     }

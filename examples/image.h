@@ -274,6 +274,21 @@ static inline ptx_val from_centre(ptx_kernel *k, ptx_val index, ptx_val size, pt
     return ptx_mul(k, at, ptx_div(k, ptx_f32(2), ptx_cvt(k, PTX_F32, height)));
 }
 
+/* Vectors: a . b; out = a + t b; v made as long as 1. */
+static inline ptx_val dot3(ptx_kernel *k, const ptx_val a[3], const ptx_val b[3]) {
+    ptx_val x = ptx_mul(k, a[0], b[0]), xy = ptx_fma(k, a[1], b[1], x);
+    return ptx_fma(k, a[2], b[2], xy);
+}
+static inline void along(ptx_kernel *k, ptx_val out[3], const ptx_val a[3], const ptx_val b[3], ptx_val t) {
+    int c;
+    for (c = 0; c < 3; c++) out[c] = ptx_fma(k, b[c], t, a[c]);
+}
+static inline void normalize3(ptx_kernel *k, ptx_val v[3]) {
+    ptx_val scale = ptx_rsqrt(k, dot3(k, v, v));
+    int c;
+    for (c = 0; c < 3; c++) v[c] = ptx_mul(k, v[c], scale);
+}
+
 /* Opens a device and loads the module's kernels. */
 static inline ptxcu_program *open_program(ptxcu **cu, ptx_module *m) {
     ptxcu_program *program = NULL;
@@ -302,6 +317,18 @@ static inline int finish_picture(ptxcu *cu, ptx_module *m, ptxcu_buffer pixels, 
     ptx_module_free(m);
     ptxcu_close(cu);
     return !written;
+}
+
+/* A picture by entry 0, whose parameters are the pixels, width and height. Returns the exit status. */
+static inline int draw_picture(ptx_module *m, uint32_t width, uint32_t height, const char *path) {
+    ptxcu *cu = NULL;
+    ptxcu_program *program = open_program(&cu, m);
+    ptxcu_buffer out = device_bytes(cu, (size_t)width * height * 4);
+    ptx_launch launch = pixel_launch(width, height);
+    ptxcu_arg args[3];
+    args[0] = ptxcu_arg_buffer(out), args[1] = ptxcu_arg_u32(width), args[2] = ptxcu_arg_u32(height);
+    must(cu, ptxcu_launch(cu, program, &launch, args, 3, NULL));
+    return finish_picture(cu, m, out, width, height, path);
 }
 #endif
 

@@ -168,7 +168,7 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
         r.length = length;
         r.splits = l->attention.plan.launch[0].grid[2];
         r.chunk = ptxk_flash_decode_chunk(desc, length, l->attention.plan.launch[0].grid[2]);
-        if ((device->target & 0xfff) >= 80) r.tensor = device->is_cpu_driver ? 1 : 2;
+        if ((device->target & 0xfff) >= 80) r.tensor = 1;
         ref_flash_decode(&r, want, bound, lse, lse_bound, all_q + ((tokens - 1) * BATCH + b) * HEADS * DIM,
                          full[0], full[1]);
         for (i = 0; i < HEADS * DIM; i++) {

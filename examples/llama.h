@@ -141,6 +141,7 @@ typedef struct llama_launch {
     ptx_plan plan;
     union {
         ptxk_embed_args embed;
+        ptxk_gemm_args gemm;
         ptxk_gemv_args gemv;
         ptxk_norm_args norm;
         ptxk_rope_args rope;
@@ -783,10 +784,10 @@ static inline int llama_together(const llama_product *p, uint32_t count) {
     return 1;
 }
 
-/* One to three products with up to 8 rows of one x, from `row` on. See llama_add_products. */
+/* The same by gemv, for up to 8 rows from `row` on. */
 static inline int llama_add_columns(llama *m, llama_list *l, const llama_product *p, uint32_t count,
-                                    uint32_t flags, uint64_t x, uint64_t gamma, uint64_t residual,
-                                    uint32_t row, uint32_t columns, gguf_error *why) {
+                                    int swiglu, uint64_t x, uint64_t gamma, uint64_t residual, uint32_t row,
+                                    gguf_error *why) {
     ptxk_gemv_desc desc = {0};
     ptxk_gemv_shape shape = {0};
     ptxk_gemv_args *a;
@@ -794,12 +795,12 @@ static inline int llama_add_columns(llama *m, llama_list *l, const llama_product
     llama_format(p[0].w->from->format, &desc.format);
     if (count > 1) llama_format(p[1].w->from->format, &desc.second);
     if (count > 2) llama_format(p[2].w->from->format, &desc.third);
-    desc.columns = columns;
+    desc.columns = l->rows - row < 8 ? l->rows - row : 8;
     desc.precision = PTXK_GEMV_EXACT;
     desc.output_type = PTX_F32;
-    desc.flags = flags | (uint32_t)(gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
-                 | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0)
-                 | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
+    desc.flags =
+        (uint32_t)(swiglu ? PTXK_GEMV_SWIGLU : 0) | (uint32_t)(gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
+        | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0) | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
     shape.n = (uint32_t)p[0].w->from->size[1];
     shape.k = (uint32_t)p[0].w->from->size[0];
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
@@ -830,15 +831,55 @@ static inline int llama_add_columns(llama *m, llama_list *l, const llama_product
 }
 
 /* One to three products with one x, or, where gamma is not 0, norm(x); plus residual where that is not 0.
-   With PTXK_GEMV_SWIGLU in flags: y = silu(first x) (second x). */
+   swiglu: y = silu(first x) (second x). The weights are read once for all rows; plain ones before sm_80,
+   where gemm takes neither f32 nor bf16, once for 8 rows. */
 static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
-                                     uint32_t flags, uint64_t x, uint64_t gamma, uint64_t residual,
+                                     int swiglu, uint64_t x, uint64_t gamma, uint64_t residual,
                                      gguf_error *why) {
-    uint32_t row, columns;
-    for (row = 0; row < l->rows; row += columns) {
-        columns = l->rows - row < 8 ? l->rows - row : 8;
-        if (llama_add_columns(m, l, p, count, flags, x, gamma, residual, row, columns, why)) return 1;
+    const ptxcu_device *device = ptxcu_device_info(m->cu);
+    ptxk_gemm_desc desc = {0};
+    ptxk_gemm_shape shape = {0};
+    ptxk_gemm_args *a;
+    uint32_t i, row;
+    if ((device->target & 0xfffu) < 80 && llama_is_plain(p[0].w)) {
+        for (row = 0; row < l->rows; row += 8)
+            if (llama_add_columns(m, l, p, count, swiglu, x, gamma, residual, row, why)) return 1;
+        return 0;
     }
+    llama_format(p[0].w->from->format, &desc.format);
+    if (count > 1) llama_format(p[1].w->from->format, &desc.second);
+    if (count > 2) llama_format(p[2].w->from->format, &desc.third);
+    desc.x_type = desc.output_type = PTX_F32;
+    desc.columns = ptxk_gemm_columns(l->rows);
+    desc.precision = PTXK_GEMM_EXACT;
+    desc.flags =
+        (uint32_t)(swiglu ? PTXK_GEMM_SWIGLU : 0) | (uint32_t)(gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
+        | (uint32_t)(residual ? PTXK_GEMM_RESIDUAL : 0) | (uint32_t)(llama_has_bias(p) ? PTXK_GEMM_BIAS : 0);
+    shape.m = l->rows;
+    shape.n = (uint32_t)p[0].w->from->size[1];
+    shape.k = (uint32_t)p[0].w->from->size[0];
+    if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
+    if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
+    shape.sm_count = device->sm_count;
+    shape.target = device->target;
+    a = LLAMA_ADD(gemm, desc, shape);
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
+        return 1;
+    }
+    for (i = 0; i < count; i++) {
+        a->matrix[i].weights = p[i].w->address;
+        a->matrix[i].bias = llama_has_bias(p) ? p[i].bias->address : 0;
+        a->matrix[i].y = p[i].y;
+        a->matrix[i].n = (uint32_t)p[i].w->from->size[1];
+    }
+    a->x = x;
+    a->gamma = gamma;
+    a->residual = residual;
+    a->workspace = llama_workspace(m, l);
+    a->m = shape.m;
+    a->k = shape.k;
+    a->eps = (float)m->config.eps;
     return 0;
 }
 
@@ -1156,8 +1197,8 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, gguf_er
     p[0].bias = p[1].bias = NULL;
     p[0].y = l->gate.address;
     p[1].y = l->up.address;
-    if (llama_together(p, 2))
-        return llama_add_products(m, l, p, 2, PTXK_GEMV_SWIGLU, l->x.address, gamma, 0, why);
+    if (llama_together(p, 2) && p[0].w->from->format == p[1].w->from->format)
+        return llama_add_products(m, l, p, 2, 1, l->x.address, gamma, 0, why);
     return llama_add_products(m, l, &p[0], 1, 0, l->x.address, gamma, 0, why)
            || llama_add_products(m, l, &p[1], 1, 0, l->x.address, gamma, 0, why)
            || llama_add_activation(m, l, why);

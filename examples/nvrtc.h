@@ -60,15 +60,16 @@ static inline int nvrtc_open(nvrtc *n) {
 /* Seconds of the processor, which other programs do not stretch. */
 static inline double busy_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
-/* Seconds for source to PTX, for sm_90; -1 after a message if it does not compile. *ptx, if ptx is not NULL:
+/* Seconds for source to PTX, for sm_90; -1 after a message if it does not compile. fast: with its fast
+   mathematics. *ptx, if ptx is not NULL:
    the text, to be freed. */
-static inline double nvrtc_seconds(const nvrtc *n, const char *source, char **ptx) {
-    static const char *const options[] = {"--gpu-architecture=compute_90", "--use_fast_math", "--fmad=false"};
+static inline double nvrtc_seconds(const nvrtc *n, const char *source, int fast, char **ptx) {
+    static const char *const options[] = {"--gpu-architecture=compute_90", "--fmad=false", "--use_fast_math"};
     double begun = busy_seconds(), seconds;
     void *program = NULL;
     size_t size = 0;
     int failed = n->create(&program, source, "source.cu", 0, NULL, NULL);
-    if (!failed) failed = n->compile(program, 3, options);
+    if (!failed) failed = n->compile(program, fast ? 3 : 2, options);
     seconds = busy_seconds() - begun;
     if (failed && program && !n->log_size(program, &size) && size) {
         char *text = (char *)calloc(size + 1, 1);
@@ -87,8 +88,15 @@ static inline double nvrtc_seconds(const nvrtc *n, const char *source, char **pt
    length, 0 if it does not fit. */
 static inline size_t cuda_of_graph(const char *text, char *out, size_t capacity) {
     static const char head[] =
-        "#define sin sinf\n#define cos cosf\n#define exp2 exp2f\n#define log2 log2f\n#define sqrt sqrtf\n"
         "#define abs fabsf\n#define min fminf\n#define max fmaxf\n"
+        "__device__ float fract(float x) { return x - floorf(x); }\n"
+        "__device__ float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }\n"
+        "__device__ float mod(float x, float y) { return x - y * floorf(x / y); }\n"
+        "__device__ float step(float e, float x) { return x < e ? 0.0f : 1.0f; }\n"
+        "__device__ float clamp(float x, float a, float b) { return fminf(fmaxf(x, a), b); }\n"
+        "__device__ float mix(float x, float y, float t) { return x * (1.0f - t) + y * t; }\n"
+        "__device__ float smoothstep(float a, float b, float x) {\n"
+        "    float t = __saturatef((x - a) / (b - a));\n    return t * t * (3.0f - 2.0f * t);\n}\n"
         "__device__ unsigned level(float c) { return (unsigned)fmaf(__saturatef(c), 255.0f, 0.5f); }\n"
         "extern \"C\" __global__ void graph(unsigned *out, unsigned width, unsigned height) {\n"
         "    unsigned column = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -129,7 +137,7 @@ static inline size_t cuda_of_graph(const char *text, char *out, size_t capacity)
 static inline double nvrtc_of_graph(const nvrtc *n, const char *text) {
     size_t capacity = 20 * strlen(text) + 2000;
     char *source = (char *)malloc(capacity);
-    double seconds = source && cuda_of_graph(text, source, capacity) ? nvrtc_seconds(n, source, NULL) : -1;
+    double seconds = source && cuda_of_graph(text, source, capacity) ? nvrtc_seconds(n, source, 0, NULL) : -1;
     free(source);
     return seconds;
 }

@@ -13,7 +13,7 @@
 #include "example.h"
 #include "image.h"
 
-static const int WIDTH = 160, HEIGHT = 100, CELLS = WIDTH * HEIGHT, SCALE = 4;
+static const int WIDTH = 160, HEIGHT = 100, CELLS = WIDTH * HEIGHT, SCALE = 3;
 
 /* The change of u and v in a step: T is float or px::value. x and y, 0 to 1 in the picture, set the rates. */
 template <typename T> void react(T u, T v, T u_around, T v_around, T x, T y, T &du, T &dv) {
@@ -60,7 +60,8 @@ static void emit_colour(px::kernel &k) {
     px::value light = 1.0f + 1.2f * slope;
     ptx_val rgb[3] = {((0.96f - 1.1f * height) * light).of, ((0.90f - 2.0f * height) * light).of,
                       ((0.78f - 1.3f * height) * light).of};
-    out[y * (SCALE * WIDTH) + x] = k.make(pack_pixel(k.k, rgb));
+    px::value pixel = k.make(pack_pixel(k.k, rgb));
+    px::when(y < HEIGHT * SCALE, [&] { out[y * (SCALE * WIDTH) + x] = pixel; });
     k.end();
 }
 

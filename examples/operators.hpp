@@ -7,9 +7,9 @@
 //     k.end();
 //
 // A plain number takes the type of the value beside it. An error names the line of the operator that caused
-// it (GCC, Clang, MSVC from 19.26 on; else the line of the kernel). Nothing is hidden: a value is a ptx_val and
-// its kernel, so every function of ptxgen.h can be called beside. A kernel object must live as long as its
-// module, whose error points into it.
+// it (GCC, Clang, MSVC from 19.26 on; else the line of the kernel). Nothing is hidden: a value is a ptx_val
+// and its kernel, so every function of ptxgen.h can be called beside. A kernel object must live as long as
+// its module, whose error points into it.
 #ifndef OPERATORS_HPP
 #define OPERATORS_HPP
 
@@ -186,10 +186,10 @@ class variable {
     }
     variable &operator=(const variable &x) { return *this = operand(x); }
     variable &operator+=(const operand &x) {
-        return *this = operand(binary(PTX_ADD, 0, *this, x), x.file, x.line);
+        return *this = operand(binary(PTX_ADD, 0, operand(*this, x.file, x.line), x), x.file, x.line);
     }
     variable &operator*=(const operand &x) {
-        return *this = operand(binary(PTX_MUL, 0, *this, x), x.file, x.line);
+        return *this = operand(binary(PTX_MUL, 0, operand(*this, x.file, x.line), x), x.file, x.line);
     }
     kernel *in;
     ptx_var of;

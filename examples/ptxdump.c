@@ -80,13 +80,13 @@ static void describe_row(const ptx__row *r) {
     const unsigned version = r->version < 63 ? 63u : r->version;
     char text[300];
     snprintf(line, sizeof line, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
-    append_types(r->types);
-    if (r->src) append(" <- "), append_types(r->src);
+    append_types(ptx__types_of(r));
+    if (ptx__sources_of(r)) append(" <- "), append_types(ptx__sources_of(r));
     append("\t");
-    if (r->need) append_mods(r->need);
-    if (r->allow & ~r->need) {
-        append(r->need ? " and " : "");
-        append_mods((r->allow & ~r->need) | (r->allow & PTX__FAMILY));
+    if (ptx__needed(r)) append_mods(ptx__needed(r));
+    if (ptx__allowed(r) & ~ptx__needed(r)) {
+        append(ptx__needed(r) ? " and " : "");
+        append_mods((ptx__allowed(r) & ~ptx__needed(r)) | (ptx__allowed(r) & PTX__FAMILY));
     }
     snprintf(text, sizeof text, "\t%u.%u\tsm_", version / 10, version % 10);
     append(text);

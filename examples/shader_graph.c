@@ -37,9 +37,8 @@ static void need_next(graph *g, char c) {
 }
 
 static size_t name_length(const char *at) {
-    size_t n = 0;
-    while (isalpha((unsigned char)at[n]) || (n && (isdigit((unsigned char)at[n]) || at[n] == '_'))) n++;
-    return n;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return *at >= '0' && *at <= '9' ? 0 : strspn(at, letters);
 }
 
 static void define(graph *g, const char *name, size_t length, ptx_val value) {
@@ -63,30 +62,34 @@ static ptx_val read_sum(graph *g, int products) {
 }
 
 static ptx_val read_factor(graph *g) {
-    static const char *const names[] = {"sin", "cos", "exp2", "log2", "sqrt", "abs", "min", "max"};
-    static const ptx_op_id ops[] = {PTX_SIN, PTX_COS, PTX_EX2, PTX_LG2, PTX_SQRT, PTX_ABS, PTX_MIN, PTX_MAX};
+    static const char *const functions[] = {
+        /* by their numbers of arguments; then instructions */
+        " floor ceil round fract sign sin cos tan asin acos atan sinh cosh tanh exp exp2 log log2 cbrt erf ",
+        " mod step pow atan2 hypot ", " clamp mix smoothstep ", " sqrt abs ", " min max "};
     const char first = next(g), *at = g->at;
-    size_t length = name_length(at), i;
-    char *end;
-    ptx_val a, b = ptx_f32(0);
+    char *end, word[16];
+    size_t length = name_length(at), i, n;
+    ptx_val v[3];
     if (first == '-') return g->at++, ptx_neg(g->k, read_factor(g));
-    if (first == '(') return g->at++, a = read_sum(g, 0), need_next(g, ')'), a;
+    if (first == '(') return g->at++, v[0] = read_sum(g, 0), need_next(g, ')'), v[0];
     if (!length) {
-        a = ptx_f32(strtod(at, &end));
+        v[0] = ptx_f32(strtod(at, &end));
         if (end == at) refuse(g, at, "a number, a name or '(' is missing here");
-        return g->at = end, a;
+        return g->at = end, v[0];
     }
     g->at += length;
     for (i = g->names; i-- > 0;)
         if (g->length[i] == length && !strncmp(g->name[i], at, length)) return g->value[i];
-    for (i = 0; i < 8; i++)
-        if (strlen(names[i]) == length && !strncmp(names[i], at, length)) break;
-    if (i == 8) refuse(g, at, "neither a name defined before nor a function");
-    need_next(g, '(');
-    a = read_sum(g, 0);
-    if (i >= 6) need_next(g, ','), b = read_sum(g, 0);
+    snprintf(word, sizeof word, " %.*s ", length < 12 ? (int)length : 0, at);
+    for (n = 0; n < 5; n++)
+        if (strstr(functions[n], word)) break;
+    if (n == 5) refuse(g, at, "neither a name defined before nor a function");
+    for (i = 0; i < (n < 3 ? n + 1 : n - 2); i++) need_next(g, i ? ',' : '('), v[i] = read_sum(g, 0);
     need_next(g, ')');
-    return i < 6 ? ptx_op1(g->k, ops[i], 0, a) : ptx_op2(g->k, ops[i], 0, a, b);
+    word[length + 1] = 0;
+    if (n == 3) return ptx_op1(g->k, word[1] == 's' ? PTX_SQRT : PTX_ABS, 0, v[0]);
+    if (n == 4) return ptx_op2(g->k, word[2] == 'i' ? PTX_MIN : PTX_MAX, 0, v[0], v[1]);
+    return ptx_math_(g->k, PTX__AT, word + 1, (uint32_t)n + 1, v[0], v[n > 0], v[n]);
 }
 
 /* "name = sum;" any number of times, then three sums. x and y are 0 at the centre, y is 1 at the top. */
@@ -124,25 +127,15 @@ int main(int argc, char **argv) {
                               {"height", OPTION_U32, &height, 1, 16384, NULL, "rows"},
                               {"out", OPTION_TEXT, &path, 0, 0, NULL, "the file"}};
     const command_line line = {EXAMPLE, "a text as a kernel and a picture", options, 4, NULL, NULL, 0};
-    ptxcu *cu = NULL;
-    ptxcu_program *program;
     ptx_module *m = ptx_module_new(NULL);
-    ptxcu_buffer out;
-    ptxcu_arg args[3];
-    ptx_launch launch;
-    double seconds;
     nvrtc compiler;
+    double seconds;
     if (!parse_command_line(&line, argc, argv)) return 2;
     seconds = busy_seconds();
     for (rounds = 0; rounds < 20; rounds++) ptx_module_reset(m), emit_graph(m, text), ptx_text(m, NULL);
     seconds = (busy_seconds() - seconds) / rounds;
-    program = open_program(&cu, m);
-    out = device_bytes(cu, (size_t)width * height * 4);
-    launch = pixel_launch(width, height);
-    args[0] = ptxcu_arg_buffer(out), args[1] = ptxcu_arg_u32(width), args[2] = ptxcu_arg_u32(height);
-    must(cu, ptxcu_launch(cu, program, &launch, args, 3, NULL));
     printf("%s: text to PTX in %.3f ms", EXAMPLE, 1e3 * seconds);
     if (nvrtc_open(&compiler)) printf("; by NVRTC in %.1f ms", 1e3 * nvrtc_of_graph(&compiler, text));
     printf("\n");
-    return finish_picture(cu, m, out, width, height, path);
+    return draw_picture(m, width, height, path);
 }

@@ -334,7 +334,7 @@ static double worst;
 
 static int tensor_variant(const problem *p) {
     if (p->format == REF_F32 || (p->target & 0xfff) < 80 || p->desc.flags & PTXK_FLASH_SCALAR) return 0;
-    return cu.ptxsim_report ? 1 : 2;
+    return 1;
 }
 
 static void compare(const problem *p, uint32_t sequence, const void *keys, const void *values,

@@ -113,7 +113,8 @@ if has cmake; then
 else
     skip "cmake is not installed"
 fi
-check "make uninstall leaves nothing" sh -c "make uninstall 'PREFIX=$t/usr' B='$t/build' && test -z \"\$(find '$t/usr' -type f)\""
+check "make uninstall leaves nothing" \
+    sh -c "make uninstall 'PREFIX=$t/usr' B='$t/build' && test -z \"\$(find '$t/usr' -type f)\""
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Every snippet of the manuals and of the README compiles without a warning, as C and as C++, and those that
+# Every snippet of the manuals, of the README and of docs/ compiles without a warning, as C and as C++, and those that
 # build a kernel build it.
 #   sh tests/snippets.sh       from the repository's root; the last line is "N passed, N failed, N skipped"
 # A snippet is a paragraph of a header's first comment whose lines all begin with seven blanks or more, a
-# block ```c of README.md, or a call in the manual's text, such as ptx_at(p, 16). What surrounds it in a
+# block ```c of README.md and docs/*.md, or a call in the manual's text, such as ptx_at(p, 16). What surrounds it in a
 # program is `context` below, by file and number: a snippet without one fails.
 passed=0 failed=0 skipped=0
 t=$(mktemp -d) || exit 1
@@ -40,7 +40,7 @@ context() {
 # Paragraphs of code of file $1, each to $t/FILE-N.
 extract() {
     case $1 in
-    *.md) awk -v out="$t/$1-" '
+    *.md) awk -v out="$t/${1##*/}-" '
         /^```c$/ {n++; on = 1; next}
         /^```/ {on = 0}
         on && !/^#/ {print > (out n)}' "$1" ;;
@@ -74,7 +74,7 @@ calls() {
     }'
 }
 
-for f in ptxgen.h ptxgen_kernels.h ptxgen_cuda.h README.md; do extract "$f"; done
+for f in ptxgen.h ptxgen_kernels.h ptxgen_cuda.h README.md docs/*.md; do extract "$f"; done
 {
     echo '#include <stdio.h>'
     for h in ptxgen.h ptxgen_kernels.h ptxgen_cuda.h; do echo "#include \"$PWD/$h\""; done
@@ -111,7 +111,9 @@ done
 void calls_in_the_manual(ptx_kernel *k, uint32_t n, const ptx_val *args, ptx_var v, const ptx_val *of);
 void calls_in_the_manual(ptx_kernel *k, uint32_t n, const ptx_val *args, ptx_var v, const ptx_val *of) {
     const ptx_val a = of[0], b = of[1], x = of[2], p = of[3], i = of[4], address = of[5], bar = of[6],
-                  first = of[7], limit = of[8], step = of[9], index = of[10], all = of[11], init = of[12];'
+                  first = of[7], limit = of[8], step = of[9], index = of[10], all = of[11], init = of[12];
+    const ptx_val y = of[13];
+    const uint64_t bits = 7;'
     calls ptxgen.h
     echo '}
 uint64_t modifiers(void);
@@ -124,12 +126,10 @@ uint64_t targets(unsigned number, int other, size_t large);
 uint64_t targets(unsigned number, int other, size_t large) {
     return PTX_SM(number) | PTX_SM_A(other) | PTX_SM_F(large);
 }
-uint64_t forms(void);
-uint64_t forms(void) {
-    uint64_t all = 0;
-#define FORM(id, name, sig, types, src, allow, need, dflt, ver, sm) all |= types | src | allow | need | dflt;
-    PTX_TABLE(FORM, FORM)
-    return all;
+unsigned forms(void);
+unsigned forms(void) {
+#define FORM(id, ...) +1u
+    return 0 PTX_TABLE(FORM, FORM);
 }'
 } >>"$t/all.c"
 cp "$t/all.c" "$t/all.cpp"
@@ -150,13 +150,48 @@ for cxx in g++ clang++; do try $cxx c++11 "$t/all.cpp" "$strict_cxx"; done
 try g++ c++11 "$t/all.cpp" "$strict_cxx -Wuseless-cast" # which clang++ does not know
 
 # What builds a kernel does.
-echo '    return failures() != 0; }' >>"$t/main.c"
+echo '    mistake();
+    return failures() != 0; }' >>"$t/main.c"
+cat >>"$t/all.c" <<'END'
+void mistake(void);
+void mistake(void) { /* the one that README.md shows */
+    ptx_module *m = ptx_module_new(NULL);
+    ptx_kernel *k = ptx_entry(m, "scale");
+    ptx_val x = ptx_param_ptr(k, "x", PTX_GLOBAL), a = ptx_param(k, "a", PTX_F32), n = ptx_param(k, "n", PTX_U32);
+    ptx_val i = ptx_global_x(k);
+    ptx_if(k, ptx_setp(k, PTX_LT, i, n));
+    ptx_st_elem(k, PTX_F32, x, i, ptx_mul(k, a, n));
+    ptx_end(k);
+    ptx_ret(k);
+    printf("mistake: %s\n", strstr(ptx_get_error(m)->message, "error: "));
+    ptx_module_free(m);
+}
+END
 { echo '#define PTXGEN_IMPLEMENTATION'; cat "$t/all.c" "$t/main.c"; } >"$t/run.c"
 if cc -std=c99 -O0 "$t/run.c" -o "$t/run" -ldl -pthread >"$t/log" 2>&1 && "$t/run" >>"$t/log" 2>&1; then
     ok
+    mistake=$(sed -n 's/^mistake: //p' "$t/log")
+    if [ -n "$mistake" ] && tr '\n' ' ' <README.md | grep -qF -- "$mistake"; then
+        ok
+    else
+        bad "README.md shows another message than: $mistake"
+    fi
 else
     bad "the snippets' kernels:"
     head -n 20 "$t/log" | sed 's/^/  /'
 fi
+# Every operation has its place on the page of the operations.
+operations=$(sed -n '/^#define PTXK_OPERATIONS/,/^$/p' ptxgen_kernels.h | grep -o 'X([a-z_]*)' | tr -d 'X()')
+for operation in $operations; do
+    if grep -q "^| \[\`$operation\`\](#" docs/operations.md; then ok; else bad "docs/operations.md lacks $operation"; fi
+done
+# What the pages link to is there.
+for page in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md; do
+    folder=$(dirname "$page")
+    for link in $(tr '\n' ' ' <"$page" | grep -o '](\([^)#]*\)[^)]*)' | sed 's/^](//; s/#.*//; s/)$//' | sort -u); do
+        case $link in http*) continue ;; esac
+        if [ -e "$folder/$link" ]; then ok; else bad "$page links to $link, which is not there"; fi
+    done
+done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -2,8 +2,9 @@
    `nvrtc [SIM [PLOT.svg]]`. SIM: the CPU driver's library, on which both kernels run to compare their results.
 
    A node has an operation and one or two earlier nodes, and all of them count in the result. For NVRTC a node is
-   a line of CUDA C; writing that text is not timed. NVRTC has its fast mathematics on, so that sin and cos are
-   one instruction in both. Times are of the processor, the least of several rounds. */
+   a line of CUDA C; writing that text is not timed. Twice: with sin and cos as one instruction each, NVRTC with its
+   fast mathematics; and with sin and cos that are right for all arguments. Times are of the processor, the least
+   of several rounds. */
 #define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen.h"
 #include "../../ptxgen_cuda.h"
@@ -30,7 +31,7 @@ static void make_graph(node *graph, uint32_t count) {
 }
 
 /* out[i] = the last node at x = in[2 i], y = in[2 i + 1]. */
-static void emit_nodes(ptx_module *m, const node *graph, uint32_t count) {
+static void emit_nodes(ptx_module *m, const node *graph, uint32_t count, int fast) {
     static ptx_val value[MOST + 2];
     ptx_kernel *k = ptx_entry(m, "graph");
     ptx_val in = ptx_param_ptr(k, "in", PTX_GLOBAL), out = ptx_param_ptr(k, "out", PTX_GLOBAL);
@@ -45,8 +46,13 @@ static void emit_nodes(ptx_module *m, const node *graph, uint32_t count) {
         case PRODUCT: value[n] = ptx_mul(k, a, b); break;
         case LEAST: value[n] = ptx_min(k, a, b); break;
         case LARGEST: value[n] = ptx_max(k, a, b); break;
-        case SINE: value[n] = ptx_sin_approx(k, ptx_add(k, a, b)); break;
-        default: value[n] = ptx_cos_approx(k, ptx_add(k, a, b)); break;
+        default: {
+            ptx_val sum = ptx_add(k, a, b);
+            if (graph[n].op == SINE)
+                value[n] = fast ? ptx_sin_approx(k, sum) : ptx_sin(k, sum);
+            else
+                value[n] = fast ? ptx_cos_approx(k, sum) : ptx_cos(k, sum);
+        }
         }
     }
     ptx_st_elem(k, PTX_F32, out, i, value[count + 1]);
@@ -54,8 +60,8 @@ static void emit_nodes(ptx_module *m, const node *graph, uint32_t count) {
 }
 
 static void write_nodes(char *at, const node *graph, uint32_t count) {
-    static const char *const forms[OPS] = {"(v%u + v%u) * 0.5f", "v%u * v%u",         "fminf(v%u, v%u)",
-                                           "fmaxf(v%u, v%u)",    "__sinf(v%u + v%u)", "__cosf(v%u + v%u)"};
+    static const char *const forms[OPS] = {"(v%u + v%u) * 0.5f", "v%u * v%u",       "fminf(v%u, v%u)",
+                                           "fmaxf(v%u, v%u)",    "sinf(v%u + v%u)", "cosf(v%u + v%u)"};
     uint32_t n;
     at += sprintf(at, "extern \"C\" __global__ void graph(const float *in, float *out) {\n"
                       "    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -122,104 +128,116 @@ static double plot_y(double ms, double low, double high) {
     return TOP + (high - log_10(ms)) / (high - low) * PLOT_HEIGHT;
 }
 
-static void plot_line(FILE *f, const double *ms, const char *colour, const char *name, double low,
+static void plot_line(FILE *f, const double *ms, const char *look, const char *name, double low,
                       double high) {
     int i;
-    fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2.5\" points=\"", colour);
+    fprintf(f, "<polyline fill=\"none\" %s stroke-width=\"2.5\" points=\"", look);
     for (i = 0; i < SIZES; i++) fprintf(f, "%.1f,%.1f ", plot_x(sizes[i]), plot_y(ms[i], low, high));
-    fprintf(f, "\"/>\n");
-    for (i = 0; i < SIZES; i++)
-        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n", plot_x(sizes[i]),
-                plot_y(ms[i], low, high), colour);
-    fprintf(f, "<text x=\"%d\" y=\"%.1f\" fill=\"%s\" font-weight=\"bold\">%s</text>\n",
-            LEFT + PLOT_WIDTH + 12, plot_y(ms[SIZES - 1], low, high) + 5, colour, name);
+    fprintf(f, "\"/>\n<text x=\"%d\" y=\"%.1f\" fill=\"#222222\">%s</text>\n", LEFT + PLOT_WIDTH + 10,
+            plot_y(ms[SIZES - 1], low, high) + 5, name);
 }
 
-static int write_plot(const char *path, const double *ours, const double *theirs, const nvrtc *n) {
+static int write_plot(const char *path, double ms[2][2][SIZES], const nvrtc *n) {
+    static const char *const labels[] = {"0.001", "0.01",  "0.1",    "1",      "10",
+                                         "100",   "1,000", "10,000", "100,000"};
+    static const char *const looks[2][2] = {
+        {"stroke=\"#1f5fa8\"", "stroke=\"#b4551d\""},
+        {"stroke=\"#1f5fa8\" stroke-dasharray=\"7 5\"", "stroke=\"#b4551d\" stroke-dasharray=\"7 5\""}};
     FILE *f = fopen(path, "w");
     double low = -3, high = 5;
-    char name[40];
+    char name[60];
     int decade, i;
     if (!f) return 0;
-    while (ours[0] > 0 && log_10(ours[0]) >= low + 1) low++;
-    while (log_10(theirs[SIZES - 1]) <= high - 1) high--;
-    fprintf(
-        f,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"400\" viewBox=\"0 0 720 400\" "
-        "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"720\" height=\"400\" "
-        "fill=\"#ffffff\"/>\n"
-        "<text x=\"%d\" y=\"28\" font-size=\"16\" fill=\"#222222\">From a node graph to PTX: milliseconds by "
-        "number of nodes</text>\n",
-        LEFT);
+    while (log_10(ms[1][0][0]) >= low + 1) low++;
+    while (log_10(ms[0][1][SIZES - 1]) <= high - 1) high--;
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"400\" viewBox=\"0 0 760 400\" "
+            "font-family=\"sans-serif\" font-size=\"13\">\n"
+            "<rect width=\"760\" height=\"400\" fill=\"#ffffff\"/>\n"
+            "<text x=\"%d\" y=\"28\" font-size=\"16\" fill=\"#222222\">From a node graph to PTX: time by "
+            "number of "
+            "nodes</text>\n",
+            LEFT);
     for (decade = (int)low; decade <= (int)high; decade++) {
         double y = TOP + (high - decade) / (high - low) * PLOT_HEIGHT;
-        static const char *const labels[] = {"0.001", "0.01",  "0.1",    "1",      "10",
-                                             "100",   "1,000", "10,000", "100,000"};
-        fprintf(f,
-                "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n<text x=\"%d\" "
-                "y=\"%.1f\" "
-                "text-anchor=\"end\" fill=\"#555555\">%s ms</text>\n",
-                LEFT, y, LEFT + PLOT_WIDTH, y, LEFT - 6, y + 4, labels[decade + 3]);
+        fprintf(f, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n", LEFT, y,
+                LEFT + PLOT_WIDTH, y);
+        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"#555555\">%s ms</text>\n", LEFT - 6,
+                y + 4, labels[decade + 3]);
     }
     for (i = 0; i < SIZES; i++)
-        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#555555\">%s%u</text>\n",
-                plot_x(sizes[i]), TOP + PLOT_HEIGHT + 22, sizes[i] >= 1000 ? "1,00" : "",
-                sizes[i] >= 1000 ? 0u : sizes[i]);
-    fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#555555\">nodes</text>\n",
-            LEFT + PLOT_WIDTH / 2, TOP + PLOT_HEIGHT + 46);
-    sprintf(name, "NVRTC %d.%d", n->major, n->minor);
-    plot_line(f, theirs, "#b4551d", name, low, high);
-    plot_line(f, ours, "#1f5fa8", "ptxgen", low, high);
+        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#555555\">%u</text>\n",
+                plot_x(sizes[i]), TOP + PLOT_HEIGHT + 22, sizes[i]);
+    fprintf(
+        f,
+        "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#555555\">nodes; dashed: sin and cos are one "
+        "approximate instruction</text>\n",
+        LEFT + PLOT_WIDTH / 2, TOP + PLOT_HEIGHT + 46);
+    for (i = 0; i < 2; i++) {
+        sprintf(name, "NVRTC %d.%d%s", n->major, n->minor, i ? ", approximate" : "");
+        plot_line(f, ms[i][1], looks[i][1], name, low, high);
+        plot_line(f, ms[i][0], looks[i][0], i ? "ptxgen, approximate" : "ptxgen", low, high);
+    }
     fprintf(f, "</svg>\n");
     return fclose(f) == 0;
 }
 
-int main(int argc, char **argv) {
+/* Milliseconds of ptxgen and of NVRTC for one graph; prints them. 0: NVRTC refused its text. */
+static int measure(ptxcu *cu, const nvrtc *n, uint32_t count, int fast, double *ours, double *theirs) {
     static node graph[MOST + 2];
     static char source[MOST * 60 + 1000];
-    double ours[SIZES], theirs[SIZES];
+    ptx_module *m = ptx_module_new(NULL);
+    const char *text = NULL;
+    char *compiled = NULL;
+    int round, rounds = count < 200 ? 5 : 2;
+    make_graph(graph, count);
+    write_nodes(source, graph, count);
+    for (round = 0; round < 10; round++) {
+        double begun = busy_seconds(), ms;
+        int repeat;
+        for (repeat = 0; repeat < 10; repeat++) {
+            ptx_module_reset(m);
+            emit_nodes(m, graph, count, fast);
+            text = ptx_text(m, NULL);
+        }
+        ms = 1e3 * (busy_seconds() - begun) / repeat;
+        if (!round || ms < *ours) *ours = ms;
+    }
+    for (round = 0; round < rounds; round++) {
+        double ms = 1e3 * nvrtc_seconds(n, source, fast, round ? NULL : &compiled);
+        if (ms < 0 || !text) return 0;
+        if (!round || ms < *theirs) *theirs = ms;
+    }
+    printf("  %5u nodes          %9.3f ms %9.1f ms %7.0f   %.2g\n", count, *ours, *theirs, *theirs / *ours,
+           largest_difference(cu, text, compiled));
+    free(compiled);
+    ptx_module_free(m);
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    static double ms[2][2][SIZES]; /* accurate and fast; ptxgen and NVRTC */
     nvrtc n;
     ptxcu_desc desc = PTX_ZERO;
     ptxcu *cu = NULL;
-    int s, round;
+    int s, fast;
     if (!nvrtc_open(&n)) {
         puts("skip: there is no libnvrtc to compare with (NVRTC_LIBRARY names one)");
         return 0;
     }
     desc.library = argc > 1 ? argv[1] : NULL;
     must(cu, ptxcu_open(&cu, &desc));
-    printf("from a node graph to PTX   ptxgen    NVRTC %d.%d   ratio   largest difference of %d results\n",
-           n.major, n.minor, (int)THREADS);
-    for (s = 0; s < SIZES; s++) {
-        ptx_module *m = ptx_module_new(NULL);
-        const char *text = NULL;
-        char *compiled = NULL;
-        int rounds = sizes[s] < 200 ? 5 : 2;
-        make_graph(graph, sizes[s]);
-        write_nodes(source, graph, sizes[s]);
-        for (round = 0; round < 10; round++) {
-            double begun = busy_seconds(), ms;
-            int repeat;
-            for (repeat = 0; repeat < 20; repeat++) {
-                ptx_module_reset(m);
-                emit_nodes(m, graph, sizes[s]);
-                text = ptx_text(m, NULL);
-            }
-            ms = 1e3 * (busy_seconds() - begun) / repeat;
-            if (!round || ms < ours[s]) ours[s] = ms;
-        }
-        for (round = 0; round < rounds; round++) {
-            double ms = 1e3 * nvrtc_seconds(&n, source, round ? NULL : &compiled);
-            if (ms < 0 || !text) return 1;
-            if (!round || ms < theirs[s]) theirs[s] = ms;
-        }
-        printf("  %5u nodes          %9.3f ms %9.1f ms %7.0f   %g\n", sizes[s], ours[s], theirs[s],
-               theirs[s] / ours[s], largest_difference(cu, text, compiled));
-        free(compiled);
-        ptx_module_free(m);
+    for (fast = 0; fast < 2; fast++) {
+        printf("sin and cos %s\n",
+               fast ? "are one approximate instruction" : "right to 2 ulp for all arguments");
+        printf(
+            "from a node graph to PTX   ptxgen    NVRTC %d.%d   ratio   largest difference of %d results\n",
+            n.major, n.minor, (int)THREADS);
+        for (s = 0; s < SIZES; s++)
+            if (!measure(cu, &n, sizes[s], fast, &ms[fast][0][s], &ms[fast][1][s])) return 1;
     }
     ptxcu_close(cu);
-    if (argc > 2 && !write_plot(argv[2], ours, theirs, &n)) {
+    if (argc > 2 && !write_plot(argv[2], ms, &n)) {
         fprintf(stderr, "nvrtc: %s: %s\n", argv[2], strerror(errno));
         return 1;
     }

@@ -1295,7 +1295,7 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
     unsigned n = 0, results, sources, length;
     if (own_kind(row->op)) {
         ptx_mods what = mods & (PTX__ATOM | PTX_NOFTZ) & ~FAMILY;
-        unsigned count = row->need & PTX__VEC32 & ~FAMILY ? 32 / ptx_type_bytes((ptx_type)type) : 1;
+        unsigned count = ptx__needed(row) & PTX__VEC32 & ~FAMILY ? 32 / ptx_type_bytes((ptx_type)type) : 1;
         for (n = 0; n < 8; n++) v[n] = of_type[ptx__in_register(type)];
         if (mods & PTX_L2_CACHE_HINT & ~FAMILY) mem = ptx_cached(mem, w);
         if (row->op == PTX_LD)
@@ -1348,18 +1348,18 @@ static void try_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
 
 static void try_mods(const ptx__row *row, unsigned type, unsigned src, ptx_mods base, unsigned space,
                      int pairs) {
-    ptx_mods family = row->allow & (ptx_mods)1 << 63,
+    ptx_mods family = ptx__allowed(row) & (ptx_mods)1 << 63,
              skip = PTX__VEC | PTX__VEC32 | (strchr(row->sig, 'm') ? PTX__SPACE : 0);
     unsigned i, j;
     ptx_mods one, two;
     try_row(row, type, src, base, space);
     for (i = 0; i < 63; i++) {
         one = (ptx_mods)1 << i;
-        if (!(row->allow & one) || (base & one) || (family && (skip & one))) continue;
+        if (!(ptx__allowed(row) & one) || (base & one) || (family && (skip & one))) continue;
         try_row(row, type, src, base | one | family, space);
         for (j = i + 1; pairs && j < 63; j++) {
             two = (ptx_mods)1 << j;
-            if ((row->allow & two) && !(base & two) && !(family && (skip & two)))
+            if ((ptx__allowed(row) & two) && !(base & two) && !(family && (skip & two)))
                 try_row(row, type, src, base | one | two | family, space);
         }
     }
@@ -1422,18 +1422,18 @@ static void table(int have_ptxas, const char *base) {
                 continue;
             if (desc.target > 0xfff && row->sm < 100) continue;
             for (type = 0; type < PTX__TYPE_COUNT; type++) {
-                if (row->types ? !(row->types >> type & 1) : type != 0) continue;
+                if (ptx__types_of(row) ? !(ptx__types_of(row) >> type & 1) : type != 0) continue;
                 for (src = 0; src < PTX__TYPE_COUNT; src++) {
-                    if (row->src ? !(row->src >> src & 1) : src != 0) continue;
+                    if (ptx__sources_of(row) ? !(ptx__sources_of(row) >> src & 1) : src != 0) continue;
                     if (row->op == PTX_CVT && ptx__types[src].bits == 8 && ptx__types[src].kind != 'x')
                         continue;
                     for (i = 0; i < (memory_row ? sizeof spaces / sizeof *spaces : 1); i++) {
                         int pairs = !own_kind(row->op) || type == PTX_U32 || type == PTX_F16;
-                        if (row->dflt || !row->need) try_mods(row, type, src, row->dflt, spaces[i], pairs);
+                        if (ptx__default(row) || !ptx__needed(row)) try_mods(row, type, src, ptx__default(row), spaces[i], pairs);
                         for (bit = 0; bit < 63; bit++)
-                            if (row->need & ~row->dflt & (ptx_mods)1 << bit)
+                            if (ptx__needed(row) & ~ptx__default(row) & (ptx_mods)1 << bit)
                                 try_mods(row, type, src,
-                                         (ptx_mods)1 << bit | (row->need & (ptx_mods)1 << 63), spaces[i],
+                                         (ptx_mods)1 << bit | (ptx__needed(row) & (ptx_mods)1 << 63), spaces[i],
                                          pairs);
                     }
                 }
@@ -1444,7 +1444,7 @@ static void table(int have_ptxas, const char *base) {
         for (pair = 0, in_kernel = 0; pair < 2; pair++) { /* a kernel uses one CTA of a pair, or both */
             for (i = 0; i < use_count; i++) {
                 ptx_mods both = PTX_CTA_GROUP_2 & ~PTX__FAMILY;
-                if (((uses[i].row->allow & PTX_CTA_GROUP_2) == PTX_CTA_GROUP_2 && uses[i].mods & both)
+                if (((ptx__allowed(uses[i].row) & PTX_CTA_GROUP_2) == PTX_CTA_GROUP_2 && uses[i].mods & both)
                     != pair)
                     continue;
                 if (in_kernel % 400 == 0) {

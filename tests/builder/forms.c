@@ -156,7 +156,7 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
             *out++ = *p;
     }
     *out = 0;
-    if (placed_type) t_uses = row->types != 0, s_uses = row->src != 0;
+    if (placed_type) t_uses = ptx__types_of(row) != 0, s_uses = ptx__sources_of(row) != 0;
     fixed_count = split(name, fixed);
     for (i = 0; i < fixed_count; i++) {
         for (j = 0; j < n; j++)
@@ -182,26 +182,26 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
             continue;
         }
         for (bit = 0; bit < 62; bit++)
-            if (row->allow >> bit & 1 && !(f->mods >> bit & 1) && ptx__mod(row->allow, bit)
-                && strcmp(ptx__mod(row->allow, bit)->text + 1, part) == 0
-                && !ptx__conflict(f->mods | (ptx_mods)1 << bit | (row->allow & PTX__FAMILY)))
+            if (ptx__allowed(row) >> bit & 1 && !(f->mods >> bit & 1) && ptx__mod(ptx__allowed(row), bit)
+                && strcmp(ptx__mod(ptx__allowed(row), bit)->text + 1, part) == 0
+                && !ptx__conflict(f->mods | (ptx_mods)1 << bit | (ptx__allowed(row) & PTX__FAMILY)))
                 break;
         /* the layouts of A and B are one modifier of two parts, and so is xorsign.abs */
-        if (row->allow >> 62 & 1 && row->allow & PTX__LAYOUTS & ~PTX__FAMILY && j + 1 < n
+        if (ptx__allowed(row) >> 62 & 1 && ptx__allowed(row) & PTX__LAYOUTS & ~PTX__FAMILY && j + 1 < n
             && (strcmp(part, "row") == 0 || strcmp(part, "col") == 0)) {
             f->mods |= (PTX_ROW_ROW & ~PTX__FAMILY) << (2 * (*part == 'c') + (*parts[j + 1] == 'c'))
                        | (PTX_ROW_ROW & PTX__FAMILY);
             parts[j + 1][0] = 0;
             continue;
         }
-        if (bit == 62 && strcmp(part, "xorsign") == 0 && row->allow & PTX_XORSIGN_ABS & ~PTX__FAMILY) {
+        if (bit == 62 && strcmp(part, "xorsign") == 0 && ptx__allowed(row) & PTX_XORSIGN_ABS & ~PTX__FAMILY) {
             for (i = 0; i < n; i++)
                 if (strcmp(parts[i], "abs") == 0) parts[i][0] = 0;
             f->mods |= PTX_XORSIGN_ABS;
             continue;
         }
         if (bit < 62) {
-            f->mods |= (ptx_mods)1 << bit | (row->allow & PTX__FAMILY);
+            f->mods |= (ptx_mods)1 << bit | (ptx__allowed(row) & PTX__FAMILY);
             continue;
         }
         i = type_named(part);
@@ -218,14 +218,14 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
             return 0;
     }
     if (t_uses > 0 || s_uses > 0) return 0;
-    while (row->types && !placed_type && !strstr(row->name, "%t") && f->type < PTX__TYPE_COUNT
-           && !(row->types >> f->type & 1))
+    while (ptx__types_of(row) && !placed_type && !strstr(row->name, "%t") && f->type < PTX__TYPE_COUNT
+           && !(ptx__types_of(row) >> f->type & 1))
         f->type++; /* wmma of f16, whose type is not in the name */
-    if (row->types && f->type && ptx__types[f->type].kind != 'm' && row->sig[0] == '*'
-        && !(row->types >> f->type & 1))
+    if (ptx__types_of(row) && f->type && ptx__types[f->type].kind != 'm' && row->sig[0] == '*'
+        && !(ptx__types_of(row) >> f->type & 1))
         f->type = ptx__as_bits(f->type);
-    if (row->types && !(row->types >> f->type & 1)) return 0;
-    if (row->src && !(row->src >> f->src & 1)) return 0;
+    if (ptx__types_of(row) && !(ptx__types_of(row) >> f->type & 1)) return 0;
+    if (ptx__sources_of(row) && !(ptx__sources_of(row) >> f->src & 1)) return 0;
     f->count = vector;
     if (own_kind(row->op)) return vector == 1 || row->op == PTX_LD || row->op == PTX_ST;
     for (c = 1; c <= 128; c++)
@@ -1102,15 +1102,15 @@ static void wmma_row_layouts(const ptx__row *row, unsigned type) {
     unsigned i;
     int one = 0;
     for (i = 0; i < 4; i++)
-        if (row->allow >> 62 & 1 && row->allow & PTX__LAYOUTS & ~PTX__FAMILY)
+        if (ptx__allowed(row) >> 62 & 1 && ptx__allowed(row) & PTX__LAYOUTS & ~PTX__FAMILY)
             wmma_row(row, type, ((PTX_ROW_ROW & ~PTX__FAMILY) << i) | (PTX_ROW_ROW & PTX__FAMILY)), one = 1;
     for (i = 0; i < 2; i++)
-        if (row->allow >> 63 & 1 && row->allow & PTX__LAYOUT & ~PTX__FAMILY)
+        if (ptx__allowed(row) >> 63 & 1 && ptx__allowed(row) & PTX__LAYOUT & ~PTX__FAMILY)
             wmma_row(row, type, i ? PTX_ROW : PTX_COL), one = 1;
-    if (!one || row->dflt) wmma_row(row, type, 0);
-    if (row->allow >> 62 & 1 && row->allow & PTX_SATFINITE & ~PTX__FAMILY)
+    if (!one || ptx__default(row)) wmma_row(row, type, 0);
+    if (ptx__allowed(row) >> 62 & 1 && ptx__allowed(row) & PTX_SATFINITE & ~PTX__FAMILY)
         wmma_row(row, type, PTX_SATFINITE);
-    if (row->allow >> 62 & 1 && row->allow & PTX_RP & ~PTX__FAMILY) wmma_row(row, type, PTX_RP);
+    if (ptx__allowed(row) >> 62 & 1 && ptx__allowed(row) & PTX_RP & ~PTX__FAMILY) wmma_row(row, type, PTX_RP);
 }
 
 static void wmma(void) {
@@ -1123,7 +1123,7 @@ static void wmma(void) {
             const ptx__row *row = &ptx__rows[r];
             if (strncmp(row->name, "wmma", 4) || (row->sm > 75) != (t != 0)) continue;
             for (type = 0; type < PTX__TYPE_COUNT; type++)
-                if (row->types ? row->types >> type & 1 : !type) wmma_row_layouts(row, type), rows++;
+                if (ptx__types_of(row) ? ptx__types_of(row) >> type & 1 : !type) wmma_row_layouts(row, type), rows++;
         }
         ptx_ret(k);
         PRINTS(targets[t],

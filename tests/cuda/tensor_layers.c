@@ -511,6 +511,77 @@ static void test_sample(ptxcu *cu) {
     WORKS(cu, ptxcu_tensor_free(cu, &d.positions));
 }
 
+/* -- matmul -- */
+
+/* d = 2 a b - c + bias of two products: a of each, with factors, b shared; each as it is or a transposed view. */
+static void test_matmul(ptxcu *cu) {
+    enum { M = 5, X = 700, COLUMNS = 9, BATCH = 2 };
+    static float a[BATCH * M * X], b[X * COLUMNS], c[BATCH * M * COLUMNS], bias[COLUMNS], factors[BATCH * M];
+    ptxcu_matmul_desc d;
+    ptxcu_call call;
+    ptxcu_tensor a_kept, b_kept, spare;
+    uint32_t views, i, j, x, n;
+    for (views = 0; views < 4; views++) {
+        uint32_t a_step = views & 1 ? M : 1, a_row = views & 1 ? 1 : X;
+        uint32_t b_step = views & 2 ? 1 : COLUMNS, b_row = views & 2 ? X : 1;
+        memset(&d, 0, sizeof d);
+        a_kept = d.a = numbers(cu, a, 3, BATCH, views & 1 ? X : M, views & 1 ? M : X);
+        b_kept = d.b = numbers(cu, b, 2, views & 2 ? COLUMNS : X, views & 2 ? X : COLUMNS, 0);
+        if (views & 1) WORKS(cu, ptxcu_tensor_transpose(cu, &a_kept, 1, 2, &d.a));
+        if (views & 2) WORKS(cu, ptxcu_tensor_transpose(cu, &b_kept, 0, 1, &d.b));
+        d.c = numbers(cu, c, 3, BATCH, M, COLUMNS);
+        d.bias = numbers(cu, bias, 1, COLUMNS, 0, 0);
+        d.a_factors = numbers(cu, factors, 2, BATCH, M, 0);
+        d.d = make(cu, PTX_F32, 3, BATCH, M, COLUMNS);
+        d.a_kind = PTXK_FACTORS_ROW, d.alpha = 2, d.beta = -1;
+        for (n = 0; n < BATCH; n++)
+            for (i = 0; i < M; i++)
+                for (j = 0; j < COLUMNS; j++) {
+                    double sum = 0;
+                    for (x = 0; x < X; x++)
+                        sum += (double)a[n * M * X + i * a_row + x * a_step] * (double)b[x * b_step + j * b_row];
+                    out[0].want[(n * M + i) * COLUMNS + j] = 2 * sum * (double)factors[n * M + i]
+                                                             - (double)c[(n * M + i) * COLUMNS + j]
+                                                             + (double)bias[j];
+                }
+        out[0].t = &d.d, out[0].n = BATCH * M * COLUMNS, out[0].off = 1e-3;
+        WORKS(cu, ptxcu_matmul_prepare(cu, &d, &call));
+        CHECK(call.plan.workspace_bytes > 0);
+        EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_WORKSPACE, "matmul: workspace has 0 bytes");
+        WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+        WORKS(cu, ptxcu_sync(cu)); /* which clears it in the default stream */
+        WORKS(cu, ptxcu_matmul_prepare(cu, &d, &call));
+        three_forms(cu, "matmul", &call, out, 1, NULL, NULL);
+        spare = d.d; /* in the place of c */
+        d.d = d.c;
+        WORKS(cu, ptxcu_matmul_prepare(cu, &d, &call));
+        three_forms(cu, "matmul in place", &call, out, 1, &d.c, c);
+        d.d = spare;
+        BAD(matmul, a, d.a.shape[2]--, PTXCU_E_SHAPE, "matmul: b has shape");
+        BAD(matmul, a, d.a.type = PTX_BF16, PTXCU_E_SHAPE, "b_type is PTX_F32, must be a_type");
+        BAD(matmul, a_type, d.a_type = PTX_F16, PTXCU_E_ARGUMENT, "a_type is PTX_F16, must be PTX_E4M3");
+        BAD(matmul, a_type, d.a_type = PTX_E4M3, PTXCU_E_SHAPE, "a is of type f32, must be b8 or u8");
+        BAD(matmul, c, memset(&d.c, 0, sizeof d.c), PTXCU_E_ARGUMENT, "c is zero, and beta is -1");
+        BAD(matmul, d, d.d = d.bias, PTXCU_E_SHAPE, "matmul: d has shape [9]");
+        BAD(matmul, d, d.d = d.a, PTXCU_E_SHAPE, "matmul: ");
+        BAD(matmul, d, d.d.address += 36, PTXCU_E_SHAPE, "fields were changed");
+        BAD(matmul, bias, d.bias = d.a_factors, PTXCU_E_SHAPE, "matmul: bias has shape");
+        BAD(matmul, a_kind, d.a_kind = 0, PTXCU_E_ARGUMENT, "a_factors is set, and its kind is 0");
+        BAD(matmul, b_kind, d.b_kind = 2, PTXCU_E_ARGUMENT, "b_factors is zero, and its kind is 2");
+        BAD(matmul, a_kind, d.a_kind = 3, PTXCU_E_SHAPE, "matmul: a_factors has shape");
+        BAD(matmul, a_kind, d.a_kind = 1, PTXCU_E_SHAPE, "matmul: a_factors has shape");
+        BAD(matmul, precision, d.precision = 2, PTXCU_E_SHAPE, "matmul: precision is 2");
+        BAD(matmul, activation, d.activation = 9, PTXCU_E_SHAPE, "matmul: activation is 9");
+        WORKS(cu, ptxcu_tensor_free(cu, &a_kept));
+        WORKS(cu, ptxcu_tensor_free(cu, &b_kept));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.c));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.d));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.bias));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.a_factors));
+        WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+    }
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     counter c;
@@ -527,6 +598,7 @@ int main(int argc, char **argv) {
         test_gemm_of_three(cu);
         test_gemm_gated(cu, PTXK_GEMM_SWIGLU);
         test_gemm_gated(cu, PTXK_GEMM_GEGLU);
+        test_matmul(cu);
         test_norm(cu);
         test_softmax(cu);
         test_activation(cu);

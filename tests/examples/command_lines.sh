@@ -91,6 +91,16 @@ rm -f "$build/zeros.q4k"
 check "a K that is no multiple of 256" 2 "k is 1000" "$gemv" --k 1000
 check "nine columns" 2 "columns is 9" "$gemv" --columns 9
 check "an unknown precision" 2 "f64" "$gemv" --precision f64
+gemm=$build/gemm
+check "a matrix product, small" 0 ": ok" "$gemm" --m 70 --n 50 --k 100 --repeat 1
+check "a matrix product, f32, batch" 0 ": ok" "$gemm" --m 5 --n 9 --k 77 --type f32 --batch 2 --pad 1 --repeat 1
+check "a matrix product, 8 bits" 0 ": ok" \
+    "$gemm" --m 33 --n 64 --k 130 --type e4m3 --out bf16 --factors block --bias 1 --activation silu --repeat 1
+check "a matrix product, s8, transposed" 0 ": ok" \
+    "$gemm" --m 16 --n 40 --k 64 --type s8 --factors row --trans-a 1 --trans-b 0 --beta 2 --repeat 1
+check "a matrix product without a sum" 0 ": ok" "$gemm" --m 4 --n 4 --k 0 --repeat 1
+check "factors that a type has not" 2 "a_factors is 3" "$gemm" --factors block
+check "too many tiles" 2 "2^31 - 1 tiles" "$gemm" --m 1073741824 --n 1073741824
 generate=$build/generate
 model=tests/model/fables.gguf
 check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model "Once upon a time" --tokens 3

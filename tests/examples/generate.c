@@ -259,7 +259,7 @@ static void test_unfit_sizes(void)
     unfit_shape(&shape, NULL, 0, "heads of 264 elements, must be");
     shape = good;
     shape.ffn = 20;
-    unfit_shape(&shape, NULL, 0, "gemv: k is 20, must be a multiple of 8");
+    unfit_shape(&shape, NULL, 0, "gemm: k is 20, must be a multiple of 8");
     shape = good;
     shape.hidden = 36;
     unfit_shape(&shape, NULL, 0, "is 36, must be a multiple of 8");

@@ -286,6 +286,84 @@ static void expect_particles(uint32_t count) {
     }
 }
 
+/* The scene of raymarch in double: silhouettes and edges of shadows may fall on another pixel. */
+static double clamped(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+static double mixed(double a, double b, double t) { return a * (1 - t) + b * t; }
+static double smoothly(double low, double high, double x) {
+    double t = clamped((x - low) / (high - low));
+    return t * t * (3 - 2 * t);
+}
+static double melted(double a, double b, double size) {
+    double h = clamped(0.5 + 0.5 * (b - a) / size);
+    return mixed(b, a, h) - size * h * (1 - h);
+}
+static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static double scene(const double *p) {
+    double bumps = 0.07 * sin(8 * p[0]) * sin(8 * p[1]) * sin(8 * p[2]);
+    double ring = hypot(hypot(p[0], p[2]) - 1.35, p[1] + 0.75) - 0.17;
+    return melted(melted(sqrt(dot(p, p)) - 0.85 + bumps, ring, 0.3), p[1] + 0.9, 0.25);
+}
+static double marched(const double *from, const double *to, int steps, double *light) {
+    double t = (double)0.02f, least = 1, p[3], d;
+    int c;
+    while (steps--) {
+        for (c = 0; c < 3; c++) p[c] = from[c] + to[c] * t;
+        d = scene(p), least = fmin(least, 9 * d / t);
+        if (d <= 0.001) break;
+        t += 0.9 * d;
+        if (t >= 30) break;
+    }
+    *light = smoothly(0, 1, least);
+    return t;
+}
+static void expect_raymarch(void) {
+    static const double sun[3] = {-0.72, 0.49, 0.49}, eye[3] = {2.3, 0.9, 3.1};
+    static const double camera[3][3] = {
+        {0.803, 0, -0.596}, {-0.162, 0.962, -0.219}, {-0.573, -0.272, -0.773}};
+    static const double low[3] = {0.82, 0.60, 0.46}, high[3] = {0.06, 0.19, 0.46},
+                        glow[3] = {0.9, 0.55, 0.25};
+    static const double ball[3] = {0.78, 0.17, 0.06}, ring[3] = {0.03, 0.25, 0.30};
+    static const double direct[3] = {1.9, 1.6, 1.25}, around[3] = {0.24, 0.30, 0.42};
+    uint32_t i, bounce;
+    int c, corner;
+    for (i = 0; i < width * height; i++) {
+        double x = (i % width + 0.5 - 0.5 * width) * 2 / height,
+               y = -(i / width + 0.5 - 0.5 * height) * 2 / height;
+        double from[3], to[3], sum[3] = {0, 0, 0}, rest = 1, size;
+        for (c = 0; c < 3; c++)
+            from[c] = eye[c], to[c] = x * camera[0][c] + y * camera[1][c] + 1.9 * camera[2][c];
+        for (size = sqrt(dot(to, to)), c = 0; c < 3; c++) to[c] /= size;
+        for (bounce = 0; bounce < 2; bounce++) {
+            double light, n[3] = {0, 0, 0}, p[3], q[3], t = marched(from, to, 96, &light), floor_, outer,
+                          tile, open;
+            double halo = pow(fmax(dot(to, sun), 0), 24), up, mirror, haze = exp(-0.006 * t * t), weight;
+            for (c = 0; c < 3; c++) p[c] = from[c] + t * to[c];
+            for (corner = 0; corner < 4; corner++) {
+                const double at[3] = {corner & 1 ? 1 : -1, corner & 2 ? 1 : -1, corner % 3 ? -1 : 1};
+                for (c = 0; c < 3; c++) q[c] = p[c] + 0.002 * at[c];
+                for (size = scene(q), c = 0; c < 3; c++) n[c] += size * at[c];
+            }
+            for (size = sqrt(dot(n, n)), c = 0; c < 3; c++) n[c] /= size;
+            floor_ = smoothly(-0.8, -0.89, p[1]), outer = smoothly(0.8, 1.3, hypot(p[0], p[2]));
+            tile = floor(1.25 * p[0]) + floor(1.25 * p[2]), tile = 0.25 + 0.35 * (tile - 2 * floor(tile / 2));
+            for (c = 0; c < 3; c++) q[c] = p[c] + 0.02 * n[c];
+            marched(q, sun, 28, &light), light *= fmax(dot(n, sun), 0);
+            for (c = 0; c < 3; c++) q[c] = p[c] + 0.3 * n[c];
+            open = clamped(scene(q) / 0.3), up = smoothly(-0.1, 0.7, to[1]);
+            mirror = 0.6 * pow(clamped(1 + dot(n, to)), 5) + 0.2 * floor_ + 0.04, mirror *= haze;
+            weight = rest * (1 - mirror), rest *= mirror;
+            for (c = 0; c < 3; c++) {
+                double rgb = mixed(mixed(ball[c], ring[c], outer), tile, floor_)
+                             * (light * direct[c] + open * around[c]);
+                sum[c] += weight * mixed(halo * glow[c] + mixed(low[c], high[c], up), rgb, haze);
+            }
+            for (size = -2 * dot(n, to), c = 0; c < 3; c++)
+                to[c] += size * n[c], from[c] = p[c] + 0.02 * n[c];
+        }
+        expected[i] = pixel(pow(sum[0], 1 / 2.2), pow(sum[1], 1 / 2.2), pow(sum[2], 1 / 2.2));
+    }
+}
+
 /* Both halves of blur's picture: the photograph, and two passes in double, rounded to levels between them. */
 static void expect_blur(int radius) {
     static uint32_t photo[MOST], between[MOST];
@@ -314,7 +392,7 @@ static void expect_blur(int radius) {
 
 /* The steps in f32 in the kernel's order, the picture in double. */
 static void expect_operators(int steps) {
-    enum { W = 160, H = 100, SCALE = 4 };
+    enum { W = 160, H = 100, SCALE = 3 };
     static float now[2][W * H], next[2][W * H];
     uint64_t state = 1;
     int n, x = 0, y = 0, corner;
@@ -366,7 +444,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     build = argv[1];
-    draw("mandelbrot", "", 0, 0xe61eab8a);
+    draw("mandelbrot", "--width 320 --height 200", 0, 0xf8fda081);
     if (draw("mandelbrot", "--width 250 --height 131 --samples 3", 1, 0)) {
         expect_mandelbrot(-0.7453f, 0.1127f, 0.0065f, 3, 500);
         compare("mandelbrot", 1, 0);
@@ -376,28 +454,33 @@ int main(int argc, char **argv) {
         expect_mandelbrot(-0.5f, 0, 3, 1, 40);
         compare("mandelbrot, whole", 1, 0);
     }
-    draw("particles", "", 0, 0x18d4849d);
-    if (draw("particles", "--count 20001", 1, 0)) {
-        expect_particles(20001);
+    draw("particles", "--count 30000", 0, 0x123d2ad7);
+    if (draw("particles", "--count 10001", 1, 0)) {
+        expect_particles(10001);
         compare("particles", 0, 0);
     }
-    draw("blur", "", 0, 0xa772ca42);
+    draw("blur", "--width 320 --height 200", 0, 0x079e1926);
     if (draw("blur", "--width 201 --height 111 --radius 7", 1, 0)) {
         expect_blur(7);
         compare("blur", 1, 0);
     }
-    draw("shader_graph", "", 0, 0xb0b3eb2b);
+    draw("shader_graph", "--width 320 --height 200", 0, 0xe0812e21);
     if (draw("shader_graph", "--width 333 --height 200", 1, 0)) {
         expect_graph();
         compare("shader_graph", 1, 0);
+    }
+    draw("raymarch", "--width 240 --height 150", 0, 0xe2a7db0d);
+    if (draw("raymarch", "--width 160 --height 100", 1, 0)) {
+        expect_raymarch();
+        compare("raymarch", 1, 100);
     }
     snprintf(operators, sizeof operators, "%s/operators", build);
     f = fopen(operators, "rb");
     if (f) {
         fclose(f);
-        draw("operators", "--steps 2", 0, 0xba07535b);
-        if (draw("operators", "--steps 300 --compared 10", 1, 0)) {
-            expect_operators(300);
+        draw("operators", "--steps 2", 0, 0x1a812fa6);
+        if (draw("operators", "--steps 150 --compared 10", 1, 0)) {
+            expect_operators(150);
             compare("operators", 1, 0);
         }
     } else

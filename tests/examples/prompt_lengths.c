@@ -81,7 +81,7 @@ static double sum_of(const char *profile, const char *name)
 {
     char key[64];
     double sum = 0;
-    snprintf(key, sizeof key, "\"%s\": ", name);
+    snprintf(key, sizeof key, "\"%s\":", name);
     for (profile = strstr(profile, key); profile; profile = strstr(profile + 1, key))
         sum += strtod(profile + strlen(key), NULL);
     return sum;
@@ -124,7 +124,7 @@ static int count_prompt(model_file *f, sequences *s, uint32_t length, uint32_t a
     text = (char *)malloc(bytes);
     if (ok && CHECK(text)) {
         profile(1, text, bytes);
-        CHECK(strstr(text, "\"launches_not_kept\": 0") != NULL);
+        CHECK(strstr(text, "\"launches_not_kept\":0,") != NULL);
         c->read = sum_of(text, "distinct_bytes_read");
         c->instructions = sum_of(text, "warp_instructions");
     }

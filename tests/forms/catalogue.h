@@ -20,7 +20,7 @@ static char without_name[160]; /* the first form without an evaluator */
 static bool of_gpu;            /* not the CPU driver: it has no .u2 and rounds f32x2 to nearest only */
 
 static bool in_scope(const ptx__row *row) {
-    if (row->allow >> 63 || !strcmp(row->sig, "t={4c}u")) return !(row->allow >> 63);
+    if (ptx__allowed(row) >> 63 || !strcmp(row->sig, "t={4c}u")) return !(ptx__allowed(row) >> 63);
     const char *equals = strchr(row->sig, '=');
     return equals != row->sig && equals[1] && !strpbrk(row->sig, "mskbrlgoanvOFGMd{[!q")
            && strncmp(row->name, "mapa", 4) && strncmp(row->name, "getctarank", 10)
@@ -136,10 +136,10 @@ static void one_shot(ptx_module *m, const shot *wanted) {
 static void each_choice(ptx_module *m, shot *s, const ptx__row *row, unsigned bit) {
     for (; bit < 62; bit++) {
         ptx_mods one = (ptx_mods)1 << bit;
-        if (!(row->allow >> bit & 1)) continue;
-        if (!ptx__conflict(s->mods | one | (row->allow & PTX__FAMILY))) {
+        if (!(ptx__allowed(row) >> bit & 1)) continue;
+        if (!ptx__conflict(s->mods | one | (ptx__allowed(row) & PTX__FAMILY))) {
             shot with = *s;
-            with.mods |= one | (row->allow & PTX__FAMILY);
+            with.mods |= one | (ptx__allowed(row) & PTX__FAMILY);
             each_choice(m, &with, row, bit + 1);
         }
     }
@@ -158,10 +158,10 @@ static void collect(ptx_module *m) {
         const ptx__row *row = &ptx__rows[r];
         if (!in_scope(row) || row->op == PTX_ADDC || row->op == PTX_SUBC || row->op == PTX_MADC) continue;
         for (unsigned t = 0; t < PTX__TYPE_COUNT; t++) {
-            if (row->types ? !(row->types >> t & 1) : t != 0) continue;
+            if (ptx__types_of(row) ? !(ptx__types_of(row) >> t & 1) : t != 0) continue;
             if (!of_gpu && (t == PTX_U2 || t == PTX_S2)) continue;
             for (unsigned c = 0; c < PTX__TYPE_COUNT; c++) {
-                if (row->src ? !(row->src >> c & 1) : c != 0) continue;
+                if (ptx__sources_of(row) ? !(ptx__sources_of(row) >> c & 1) : c != 0) continue;
                 shot s;
                 memset(&s, 0, sizeof s);
                 s.row = (uint16_t)r;

@@ -509,13 +509,13 @@ static void test_atomics(void) {
         if (row->op < PTX_ATOMIC_BITS || row->op > PTX_RED_VECTOR) continue;
         if (row->sm > (unsigned)capability) continue;
         for (unsigned t = 0; t < PTX__TYPE_COUNT; t++) {
-            if (!(row->types >> t & 1) || t == PTX_B128) continue;
+            if (!(ptx__types_of(row) >> t & 1) || t == PTX_B128) continue;
             for (unsigned bit = 0; bit < 62; bit++) {
                 ptx_mods what = (ptx_mods)1 << bit;
-                if (!(row->allow & what & PTX__ATOM & ~PTX__FAMILY)) continue;
+                if (!(ptx__allowed(row) & what & PTX__ATOM & ~PTX__FAMILY)) continue;
                 bool vector = row->op == PTX_ATOM_VECTOR || row->op == PTX_RED_VECTOR;
-                ptx_mods rest = row->need & PTX_NOFTZ & ~PTX__FAMILY ? PTX_NOFTZ : 0;
-                one_atomic(row->op, t, what | (PTX__FAMILY & row->allow), rest,
+                ptx_mods rest = ptx__needed(row) & PTX_NOFTZ & ~PTX__FAMILY ? PTX_NOFTZ : 0;
+                one_atomic(row->op, t, what | (PTX__FAMILY & ptx__allowed(row)), rest,
                            vector ? ptx_type_bytes((ptx_type)t) == 2 ? 4 : 2 : 1);
             }
         }

@@ -26,6 +26,7 @@ typedef struct problem {
     ptx_plan plan;
     unsigned char *data[4]; /* a, b, c, d; d is read back */
     float *bias, *factors[2];
+    device_ptr memory[7];
     size_t elements[4], ld[4], stride[4], factor_count[2];
     double worst;
     double size; /* of the elements */
@@ -83,7 +84,7 @@ static problem problem_new(uint32_t type, uint32_t out, uint32_t flags, uint32_t
     p.desc.a_type = p.desc.b_type = type;
     p.desc.out_type = out;
     p.desc.flags = flags;
-    p.shape.m = m, p.shape.n = n, p.shape.k = k, p.shape.batch = 1, p.shape.sm_count = 8;
+    p.shape.m = m, p.shape.n = n, p.shape.k = k, p.shape.batch = 1, p.shape.sm_count = 1 + random_below(12);
     p.shape.target = any_target();
     p.alpha = 1;
     p.tile = p.parts = -1;
@@ -142,72 +143,113 @@ static void problem_free(problem *p)
     free(p->factors[1]);
 }
 
-static void problem_launch(problem *p)
+/* Bytes from an array's start to its tensor, and of all of it. */
+static size_t shift_bytes(const problem *p, int i)
+{
+    return p->shift[i] * ref_number_bytes(number_of(type_of(p, i)));
+}
+
+static size_t all_bytes(const problem *p, int i)
+{
+    return p->elements[i] * ref_number_bytes(number_of(type_of(p, i))) + shift_bytes(p, i) + (i == 3 ? GUARD : 0);
+}
+
+/* Uploads the problem, in memory of exactly its size, and fills in its arguments. */
+static void problem_upload(problem *p, ptxk_matmul_args *args)
+{
+    int i;
+    memset(args, 0, sizeof *args);
+    if (p->in_place)
+        memcpy(p->data[3] + shift_bytes(p, 3), p->data[2] + shift_bytes(p, 2), all_bytes(p, 2) - shift_bytes(p, 2));
+    for (i = 0; i < 4; i++) {
+        p->memory[i] = upload(p->data[i], all_bytes(p, i));
+        (&args->a)[i] = p->memory[i] + shift_bytes(p, i);
+    }
+    if (p->in_place) args->c = args->d;
+    if (!(p->beta != 0)) args->c = 0; /* is not read */
+    args->bias = p->memory[4] = upload(p->bias, (size_t)p->shape.n * 4);
+    for (i = 0; i < 2; i++) p->memory[5 + i] = upload(p->factors[i], p->factor_count[i] * p->shape.batch * 4);
+    args->a_factors = p->memory[5], args->b_factors = p->memory[6];
+    args->m = p->shape.m, args->n = p->shape.n, args->k = p->shape.k, args->batch = p->shape.batch;
+    args->lda = (uint32_t)p->ld[0], args->ldb = (uint32_t)p->ld[1];
+    args->ldc = (uint32_t)p->ld[p->in_place ? 3 : 2], args->ldd = (uint32_t)p->ld[3];
+    args->a_stride = p->stride[0], args->b_stride = p->stride[1];
+    args->c_stride = p->stride[p->in_place ? 3 : 2], args->d_stride = p->stride[3];
+    args->a_factors_stride = p->factor_count[0], args->b_factors_stride = p->factor_count[1];
+    args->alpha = p->alpha, args->beta = p->beta, args->sm_count = p->shape.sm_count;
+}
+
+static void problem_download(problem *p)
+{
+    int i;
+    CHECK(cu.cuMemcpyDtoH(p->data[3], p->memory[3], all_bytes(p, 3)) == 0);
+    for (i = 0; i < 7; i++) cu.cuMemFree(p->memory[i]);
+}
+
+/* Builds the kernel and launches it `runs` times. */
+static void run_kernel(const ptxk_matmul_desc *desc, ptx_target target, const ptx_plan *plan, ptxk_matmul_args *args,
+                       uint32_t runs)
 {
     ptx_module_desc module_desc;
-    ptxk_matmul_args args;
     ptxk_message why;
     ptx_module *m;
     const char *text;
     void *module;
-    device_ptr memory[4], bias, factors[2], workspace = 0;
+    device_ptr workspace = 0;
     uint32_t i;
     unsigned char *zeros;
     memset(&module_desc, 0, sizeof module_desc);
-    module_desc.target = p->shape.target;
+    module_desc.target = target;
     m = ptx_module_new(&module_desc);
-    ptxk_matmul_emit(m, &p->desc);
+    ptxk_matmul_emit(m, desc);
     text = ptx_text(m, NULL);
+    if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message) || !(module = load_text(text))) return;
+    if (plan->workspace_bytes) {
+        CHECK(cu.cuMemAlloc(&workspace, (size_t)plan->workspace_bytes) == 0);
+        zeros = (unsigned char *)calloc(1, (size_t)plan->zero_bytes);
+        CHECK(cu.cuMemcpyHtoD(workspace, zeros, (size_t)plan->zero_bytes) == 0);
+        free(zeros);
+    }
+    args->workspace = workspace;
+    CHECK_MORE(!ptxk_matmul_check(desc, args, &why), why.text);
+    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
+    for (; runs; runs--)
+        for (i = 0; i < plan->launches; i++) launch_entry(m, module, &plan->launch[i], args, sizeof *args);
+    CHECK(cu.cuCtxSynchronize() == 0);
+    check_reports();
+    if (workspace) cu.cuMemFree(workspace);
+    cu.cuModuleUnload(module);
+    ptx_module_free(m);
+}
+
+static void problem_plan(problem *p)
+{
+    ptxk_message why;
     CHECK_MORE(!ptxk_matmul_plan(&p->desc, &p->shape, &p->plan, &why), why.text);
     if (p->tile >= 0) {
         ptxk__matmul f;
         CHECK(!ptxk__matmul_form(&p->desc, p->shape.target, &f, NULL));
         ptxk__matmul_lay_out(&f, &p->shape, (uint32_t)p->tile, (uint32_t)p->parts, &p->plan);
     }
-    if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message) || !(module = load_text(text))) return;
-    memset(&args, 0, sizeof args);
-    if (p->in_place) memcpy(p->data[3] + p->shift[3] * ref_bytes((enum ref_format)number_of(p->desc.out_type)),
-                            p->data[2] + p->shift[2] * ref_bytes((enum ref_format)number_of(p->desc.out_type)),
-                            p->elements[2] * ref_bytes((enum ref_format)number_of(p->desc.out_type)));
-    for (i = 0; i < 4; i++) {
-        size_t bytes = ref_number_bytes(number_of(type_of(p, (int)i)));
-        memory[i] = upload(p->data[i], (p->elements[i] + p->shift[i]) * bytes + (i == 3 ? GUARD : 0));
-        (&args.a)[i] = memory[i] + p->shift[i] * bytes;
-    }
-    if (p->in_place) args.c = args.d;
-    if (!(p->beta != 0)) args.c = 0; /* is not read */
-    args.bias = bias = upload(p->bias, (size_t)p->shape.n * 4);
-    for (i = 0; i < 2; i++) factors[i] = upload(p->factors[i], p->factor_count[i] * p->shape.batch * 4);
-    args.a_factors = factors[0], args.b_factors = factors[1];
-    args.m = p->shape.m, args.n = p->shape.n, args.k = p->shape.k, args.batch = p->shape.batch;
-    args.lda = (uint32_t)p->ld[0], args.ldb = (uint32_t)p->ld[1];
-    args.ldc = (uint32_t)p->ld[p->in_place ? 3 : 2], args.ldd = (uint32_t)p->ld[3];
-    args.a_stride = p->stride[0], args.b_stride = p->stride[1];
-    args.c_stride = p->stride[p->in_place ? 3 : 2], args.d_stride = p->stride[3];
-    args.a_factors_stride = p->factor_count[0], args.b_factors_stride = p->factor_count[1];
-    args.alpha = p->alpha, args.beta = p->beta;
-    if (p->plan.workspace_bytes) {
-        CHECK(cu.cuMemAlloc(&workspace, (size_t)p->plan.workspace_bytes) == 0);
-        zeros = (unsigned char *)calloc(1, (size_t)p->plan.zero_bytes);
-        CHECK(cu.cuMemcpyHtoD(workspace, zeros, (size_t)p->plan.zero_bytes) == 0);
-        free(zeros);
-    }
-    args.workspace = workspace;
-    CHECK_MORE(!ptxk_matmul_check(&p->desc, &args, &why), why.text);
-    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
-    for (i = 0; i < p->plan.launches; i++) launch_entry(m, module, &p->plan.launch[i], &args, sizeof args);
-    CHECK(cu.cuCtxSynchronize() == 0);
-    CHECK(cu.cuMemcpyDtoH(p->data[3], memory[3],
-                          (p->elements[3] + p->shift[3]) * ref_number_bytes(number_of(p->desc.out_type)) + GUARD)
-          == 0);
-    check_reports();
-    for (i = 0; i < 4; i++) cu.cuMemFree(memory[i]);
-    cu.cuMemFree(bias);
-    cu.cuMemFree(factors[0]);
-    cu.cuMemFree(factors[1]);
-    if (workspace) cu.cuMemFree(workspace);
-    cu.cuModuleUnload(module);
-    ptx_module_free(m);
+}
+
+static void problem_launch(problem *p)
+{
+    ptxk_matmul_args args;
+    problem_plan(p);
+    problem_upload(p, &args);
+    run_kernel(&p->desc, p->shape.target, &p->plan, &args, 1);
+    problem_download(p);
+}
+
+/* The parts of k of the tiles that are divided. */
+static uint32_t parts_of(const problem *p)
+{
+    uint32_t tile = p->plan.launch[0].entry ? 64 : 128, tiles, divided;
+    if (!p->plan.launches || !p->plan.workspace_bytes) return 1;
+    tiles = (p->shape.m + tile - 1) / tile * ((p->shape.n + tile - 1) / tile) * p->shape.batch;
+    divided = tiles % p->shape.sm_count;
+    return 1 + (p->plan.launch[0].grid[0] - tiles) / divided;
 }
 
 /* What element (b, i, j) must be, with its bound. */
@@ -217,7 +259,7 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     enum ref_format out = (enum ref_format)number_of(p->desc.out_type);
     ref_matmul r;
     ptxk__matmul f;
-    double x, added = 0;
+    double x, added = 0, whole;
     memset(&r, 0, sizeof r);
     (void)ptxk__matmul_form(&p->desc, p->shape.target, &f, NULL);
     ptxk__matmul_shape_tile(&f, 0);
@@ -230,11 +272,17 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     r.a.factors = p->factors[0] + b * p->factor_count[0], r.b.factors = p->factors[1] + b * p->factor_count[1];
     r.a.kind = (int)p->desc.a_factors, r.b.kind = (int)p->desc.b_factors;
     r.k = p->alpha != 0 ? p->shape.k : 0;
-    r.parts = p->plan.launches ? p->plan.launch[0].grid[1] : 1;
+    r.parts = parts_of(p);
     r.depth = f.depth;
     r.single = p->desc.precision == PTXK_MATMUL_FAST;
     r.narrow = capability == 89 && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
-    x = (double)p->alpha * ref_matmul_element(&r, i, j, bound);
+    x = ref_matmul_element(&r, i, j, bound);
+    if (r.parts > 1) { /* not of all tiles */
+        r.parts = 1;
+        (void)ref_matmul_element(&r, i, j, &whole);
+        if (whole > *bound) *bound = whole;
+    }
+    x *= (double)p->alpha;
     *bound *= fabs((double)p->alpha);
     if (p->beta != 0)
         added = (double)p->beta * ref_get(p->data[2], out, p->shift[2] + b * p->stride[2] + i * p->ld[2] + j);
@@ -256,13 +304,14 @@ static void problem_compare(problem *p)
     enum ref_format out = (enum ref_format)number_of(p->desc.out_type);
     const unsigned char *bytes = p->data[3];
     size_t b, i, j, at, wrong = 0, compared = 0, end, x;
+    size_t step = p->step > 1 || p->shape.m * p->shape.n < 8000 ? p->step : 7; /* of large ones a part */
     char detail[300] = "";
     for (b = 0; b < p->shape.batch; b++) {
         for (i = 0; i < p->shape.m; i++) {
             for (j = 0; j < p->shape.n; j++) {
                 double bound, want, have;
                 at = p->shift[3] + b * p->stride[3] + i * p->ld[3] + j;
-                if (p->step > 1 && (i * p->shape.n + j) % p->step) continue;
+                if ((i * p->shape.n + j) % step) continue;
                 have = ref_get(bytes, out, at);
                 want = expected(p, b, i, j, &bound);
                 compared++;
@@ -275,7 +324,7 @@ static void problem_compare(problem *p)
                                    ptx_type_name((ptx_type)p->desc.a_type), ptx_type_name((ptx_type)p->desc.b_type),
                                    ptx_type_name((ptx_type)p->desc.out_type), p->desc.flags, p->desc.precision,
                                    p->desc.activation, p->desc.a_factors, p->desc.b_factors, p->shape.m,
-                                   p->shape.n, p->shape.k, p->shape.batch, p->tile, p->plan.launch[0].grid[1],
+                                   p->shape.n, p->shape.k, p->shape.batch, p->tile, parts_of(p),
                                    p->pad[0], p->pad[1], (unsigned)b, (unsigned)i, (unsigned)j, have, want, bound);
             }
         }
@@ -304,14 +353,6 @@ static void problem_run(problem *p)
     problem_free(p);
 }
 
-static void one(uint32_t type, uint32_t out, uint32_t flags, uint32_t m, uint32_t n, uint32_t k, int tile, int parts)
-{
-    problem p = problem_new(type, out, flags, m, n, k);
-    p.tile = tile;
-    p.parts = parts;
-    problem_run(&p);
-}
-
 static const uint32_t sizes[] = {1, 2, 7, 63, 64, 65, 97, 127, 128, 129, 131, 193, 256};
 
 static uint32_t any_size(uint32_t most)
@@ -328,7 +369,7 @@ static void every_type_and_transpose(void)
     uint32_t t, flags, i;
     for (t = 0; t < 5; t++) {
         for (flags = 0; flags < 8; flags++) {
-            for (i = 0; i < 6; i++) {
+            for (i = 0; i < 4; i++) {
                 problem p = problem_new(types[t], outs[random_below(3)], flags, any_size(300), any_size(300),
                                         random_below(300));
                 if (t == 2) p.desc.precision = random_below(2);
@@ -345,7 +386,7 @@ static void every_type_and_transpose(void)
                 if (!random_below(3)) p.shift[2] = random_below(5), p.shift[3] = random_below(5);
                 if (random_below(2)) p.beta = (float)random_within(2);
                 if (random_below(2)) p.alpha = (float)random_within(3);
-                p.tile = (int)(i / 2 % 2);
+                p.tile = (int)(i / 2);
                 p.parts = random_below(3) ? 1 : (int)(1 + random_below(4));
                 p.desc.activation = random_below(8) ? 0 : random_below(4);
                 if (types[t] == PTX_S8 && p.desc.out_type == PTX_F16) p.alpha = 1e-3f;
@@ -355,13 +396,402 @@ static void every_type_and_transpose(void)
     }
 }
 
+/* Sizes 0 too; products that the batch shares or that lie apart; C in D's place. */
+static void batches(void)
+{
+    uint32_t i;
+    for (i = 0; i < 10; i++) {
+        problem p = problem_new(i & 1 ? PTX_BF16 : PTX_F16, PTX_F32, random_below(8), any_size(140), any_size(140),
+                                random_below(100));
+        if (i > 7) p.shape.m = 0;
+        if (i == 6) p.shape.k = 0;
+        p.shape.batch = 1 + random_below(4);
+        p.pack = i % 3;
+        p.beta = i & 2 ? 0.5f : 0;
+        p.in_place = (i & 6) == 2;
+        p.tile = (int)(i & 1);
+        p.parts = (int)(1 + random_below(3));
+        problem_run(&p);
+    }
+}
+
+static void factors_of_every_kind(void)
+{
+    static const uint32_t types[] = {PTX_E4M3, PTX_S8, PTX_E5M2};
+    uint32_t a, b, i = 0;
+    for (a = 0; a < 5; a++) {
+        for (b = 0; b < 5; b++, i++) {
+            problem p = problem_new(types[i % 3], PTX_F32, i & 8 ? 0 : PTXK_MATMUL_TRANS_B, any_size(200),
+                                    any_size(200), 16 * random_below(40) + (i & 4 ? 5 : 0));
+            if (p.desc.a_type == PTX_E5M2 && i & 1) p.desc.b_type = PTX_E4M3;
+            p.desc.a_factors = a, p.desc.b_factors = b;
+            p.tile = (int)(i & 1);
+            p.parts = (int)(1 + random_below(3));
+            p.shape.batch = 1 + random_below(2);
+            problem_run(&p);
+        }
+    }
+    for (i = 0; i < 4; i++) {
+        problem p = problem_new(i & 1 ? PTX_F16 : PTX_F32, PTX_F32, 0, any_size(140), any_size(140), 100);
+        p.desc.a_factors = random_below(3), p.desc.b_factors = random_below(3);
+        problem_run(&p);
+    }
+}
+
+/* Groups of all sizes, some of them empty, with fewer tiles than blocks and with more. */
+static void groups(void)
+{
+    enum { GROUPS = 9 };
+    static const uint32_t types[] = {PTX_F16, PTX_E4M3, PTX_F32, PTX_S8};
+    uint32_t i, round;
+    for (round = 0; round < 6; round++) {
+        problem p[GROUPS];
+        ptxk_matmul_group list[GROUPS];
+        ptxk_matmul_args args, one_args;
+        ptxk_matmul_desc desc;
+        ptx_plan plan;
+        ptxk_matmul_shape shape;
+        ptxk_message why;
+        device_ptr memory;
+        uint32_t flags = random_below(8), out = random_below(2) ? PTX_F32 : PTX_BF16;
+        memset(&args, 0, sizeof args);
+        for (i = 0; i < GROUPS; i++) {
+            p[i] = problem_new(types[round % 4], out, flags, any_size(200), any_size(200), random_below(200));
+            if (i) p[i].shape.target = p[0].shape.target;
+            if (i == 3) p[i].shape.m = 0;
+            if (i == 5) p[i].shape.k = 0;
+            p[i].desc.a_factors = p[i].desc.b_factors = round == 1 ? PTXK_FACTORS_BLOCK : PTXK_FACTORS_NONE;
+            p[i].alpha = 0.5f, p[i].beta = round & 1 ? 2.0f : 0.0f;
+            p[i].pad[0] = random_below(3), p[i].pad[1] = random_below(3);
+            if (i & 1) { /* aligned */
+                uint32_t per = 16 / ptxk__matmul_bytes(types[round % 4]);
+                p[i].pad[0] = (per - (flags & 1 ? p[i].shape.m : p[i].shape.k) % per) % per;
+                p[i].pad[1] = (per - (flags & 2 ? p[i].shape.k : p[i].shape.n) % per) % per;
+            }
+            problem_fill(&p[i]);
+            problem_upload(&p[i], &one_args);
+            memcpy(&list[i], &one_args, sizeof list[i]);
+            list[i].reserved = 0;
+        }
+        desc = p[0].desc;
+        desc.flags |= PTXK_MATMUL_GROUPED;
+        shape = p[1].shape;
+        shape.batch = args.batch = GROUPS;
+        shape.sm_count = round & 1 ? 2 : 20;
+        CHECK_MORE(!ptxk_matmul_plan(&desc, &shape, &plan, &why), why.text);
+        if (round & 2) {
+            ptxk__matmul f;
+            CHECK(!ptxk__matmul_form(&desc, shape.target, &f, NULL));
+            ptxk__matmul_lay_out(&f, &shape, 1 - plan.launch[0].entry, 1, &plan);
+        }
+        args.groups = memory = upload(list, sizeof list);
+        args.alpha = p[0].alpha, args.beta = p[0].beta, args.sm_count = shape.sm_count;
+        run_kernel(&desc, shape.target, &plan, &args, 1);
+        for (i = 0; i < GROUPS; i++) {
+            problem_download(&p[i]);
+            problem_compare(&p[i]);
+            problem_free(&p[i]);
+        }
+        cu.cuMemFree(memory);
+    }
+}
+
+/* The most products that an s32 sum takes, and one more promotion; sums of 13 bits would show. */
+static void long_k(void)
+{
+    static const uint32_t types[] = {PTX_S8, PTX_E4M3, PTX_F16, PTX_F32};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        problem p = problem_new(types[i], PTX_F32, PTXK_MATMUL_TRANS_B, 5, 7, i ? 9000 : 150001);
+        size_t x;
+        p.tile = 1, p.parts = 1;
+        p.shape.target = PTX_SM(capability >= 89 ? 89 : capability);
+        p.pad[0] = p.pad[1] = 16 - p.shape.k % 16;
+        problem_fill(&p);
+        if (i == 0)
+            for (x = 0; x < p.elements[0]; x++) p.data[0][x] = p.data[1][x % p.elements[1]] = 0x80; /* -128 */
+        problem_launch(&p);
+        problem_compare(&p);
+        problem_free(&p);
+    }
+}
+
+/* Puts a value at element i of the first factor, and says what the row must be. */
+static void specials(void)
+{
+    static const float values[] = {INFINITY, NAN, 65504, -INFINITY};
+    static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_F32, PTX_F32, PTX_E5M2};
+    uint32_t t, v;
+    size_t i, j;
+    for (t = 0; t < 5; t++) {
+        for (v = 0; v < 4; v++) {
+            problem p = problem_new(types[t], PTX_F32, PTXK_MATMUL_TRANS_B, 70, 66, 64 + 8 * t);
+            int type = number_of(types[t]);
+            uint32_t bad = random_below(70), at = random_below(p.shape.k);
+            p.desc.precision = t == 3;
+            problem_fill(&p);
+            for (i = 0; i < p.elements[1]; i++)
+                if (type == REF_E5M2) p.data[1][i] = 0x3c;
+                else ref_put(p.data[1], (enum ref_format)type, i, 1);
+            for (i = 0; type == REF_E5M2 && i < p.elements[0]; i++) p.data[0][i] &= 0xbf; /* below 2 */
+            if (type == REF_E5M2)
+                p.data[0][bad * p.shape.k + at] = v == 0 ? 0x7c : v == 1 ? 0x7e : v == 2 ? 0x7b : 0xfc;
+            else
+                ref_put(p.data[0], (enum ref_format)type, bad * p.shape.k + at, (double)values[v]);
+            problem_launch(&p);
+            for (i = 0; i < 70; i++) {
+                for (j = 0; j < 66; j++) {
+                    float x = ((float *)p.data[3])[i * 66 + j];
+                    if (i != bad) CHECK(x - x == 0 && fabsf(x) < 200);
+                    else if (v == 1) CHECK(isnan(x));
+                    else if (v == 2) CHECK(x > 57000 && x < 66000);
+                    else CHECK(isinf(x) && (x > 0) == (v == 0));
+                }
+            }
+            problem_free(&p);
+        }
+    }
+}
+
+/* Beta 0 does not read C, alpha 0 neither A nor B: not even NaN there matters. */
+static void nothing_needless_is_read(void)
+{
+    uint32_t i;
+    size_t x;
+    for (i = 0; i < 3; i++) {
+        problem p = problem_new(PTX_F16, PTX_F16, 0, 100, 72, 64);
+        if (i != 1) p.alpha = 0;
+        if (i == 2) p.beta = 1.5f;
+        problem_fill(&p);
+        if (p.alpha == 0)
+            for (x = 0; x < p.elements[0]; x++) ref_put(p.data[0], REF_F16, x, (double)NAN);
+        problem_launch(&p);
+        problem_compare(&p);
+        problem_free(&p);
+    }
+}
+
+static void the_same_bits_in_every_run(void)
+{
+    problem p = problem_new(PTX_F16, PTX_F32, PTXK_MATMUL_TRANS_B, 150, 90, 1000);
+    float *first;
+    uint32_t i;
+    p.tile = 1, p.parts = 4;
+    problem_fill(&p);
+    problem_launch(&p);
+    first = (float *)malloc(all_bytes(&p, 3));
+    memcpy(first, p.data[3], all_bytes(&p, 3));
+    for (i = 0; i < 3; i++) {
+        problem_launch(&p);
+        CHECK(!memcmp(first, p.data[3], all_bytes(&p, 3)));
+    }
+    problem_compare(&p);
+    free(first);
+    problem_free(&p);
+}
+
+/* The workspace is as it was: three launches one after the other. */
+static void parts_leave_their_counters_zero(void)
+{
+    problem p = problem_new(PTX_BF16, PTX_F32, 0, 100, 200, 500);
+    ptxk_matmul_args args;
+    p.tile = 0, p.parts = 3;
+    problem_fill(&p);
+    problem_plan(&p);
+    problem_upload(&p, &args);
+    run_kernel(&p.desc, p.shape.target, &p.plan, &args, 3);
+    problem_download(&p);
+    problem_compare(&p);
+    problem_free(&p);
+}
+
+/* Rows 2^31 and more elements apart, in sparse memory. */
+static void addresses_past_2_32(void)
+{
+    enum { M = 3, N = 65, K = 40 };
+    const uint32_t ld = 0x90000000u;
+    ptxk_matmul_desc desc;
+    ptxk_matmul_shape shape;
+    ptxk_matmul_args args;
+    ptxk_message why;
+    ptx_plan plan;
+    uint16_t a[M][K], b[N][K];
+    float d[N];
+    uint32_t i, j, x, side;
+    if (!cu.ptxsim_report) {
+        printf("SKIP addresses_past_2_32: needs the CPU driver's sparse memory\n");
+        return;
+    }
+    for (side = 0; side < 2; side++) { /* the second time through elements: not aligned */
+        device_ptr memory[3];
+        memset(&desc, 0, sizeof desc);
+        memset(&shape, 0, sizeof shape);
+        memset(&args, 0, sizeof args);
+        desc.a_type = desc.b_type = PTX_F16, desc.out_type = PTX_F32, desc.flags = PTXK_MATMUL_TRANS_B;
+        shape.m = M, shape.n = N, shape.k = K, shape.batch = 1, shape.sm_count = 4;
+        shape.target = PTX_SM(capability >= 80 ? 80 : 75);
+        CHECK_MORE(!ptxk_matmul_plan(&desc, &shape, &plan, &why), why.text);
+        CHECK(cu.cuMemAlloc(&memory[0], ((size_t)ld * (M - 1) + K + 8) * 2) == 0);
+        CHECK(cu.cuMemAlloc(&memory[2], ((size_t)ld * (M - 1) + N) * 4) == 0);
+        for (i = 0; i < N; i++)
+            for (x = 0; x < K; x++) {
+                b[i][x] = ref_to_f16(random_within(1));
+                if (i < M) a[i][x] = ref_to_f16(random_within(1));
+            }
+        args.a = memory[0] + 2 * side, args.d = memory[2], args.lda = args.ldd = ld, args.ldb = K, args.alpha = 1;
+        for (i = 0; i < M; i++) CHECK(cu.cuMemcpyHtoD(args.a + (uint64_t)ld * i * 2, a[i], sizeof a[i]) == 0);
+        args.b = memory[1] = upload(b, sizeof b);
+        args.m = M, args.n = N, args.k = K, args.batch = 1, args.sm_count = shape.sm_count;
+        run_kernel(&desc, shape.target, &plan, &args, 1);
+        for (i = 0; i < M; i++) {
+            CHECK(cu.cuMemcpyDtoH(d, args.d + (uint64_t)ld * i * 4, sizeof d) == 0);
+            for (j = 0; j < N; j++) {
+                double want = 0;
+                for (x = 0; x < K; x++) want += ref_from_f16(a[i][x]) * ref_from_f16(b[j][x]);
+                CHECK(fabs((double)d[j] - want) < 1e-4);
+            }
+        }
+        for (i = 0; i < 3; i++) cu.cuMemFree(memory[i]);
+    }
+}
+
+/* -- what the CPU driver and the assembler count -- */
+
+/* At multiples of the tile no product is computed twice; shared memory has next to no bank conflicts. Sectors: a
+   tile reads its rows and columns once. */
+static void work_and_conflicts(void)
+{
+    static const uint32_t types[] = {PTX_F16, PTX_F32, PTX_F32, PTX_E4M3};
+    uint32_t t, flags, tile;
+    if (!cu.ptxsim_counters_get || capability < 80) {
+        printf("SKIP work_and_conflicts: only the CPU driver counts, from sm_80 on\n");
+        return;
+    }
+    for (t = 0; t < 4; t++) {
+        for (flags = 0; flags < 4; flags++) {
+            for (tile = 0; tile < 2; tile++) {
+                problem p = problem_new(types[t], PTX_F16, flags, 256, 256, 256);
+                ptxsim_counters c;
+                char what[200];
+                double products, conflicts, sectors, needed = 2.0 * 256 * 256 * 256 * (t == 2 ? 3 : 1);
+                if (t == 3 && (flags != 2 || capability < 89)) continue; /* others are copied by elements */
+                p.desc.precision = t == 1;
+                p.shape.target = PTX_SM(t == 3 ? 89 : 80);
+                p.tile = (int)tile, p.parts = 1;
+                p.size = 0.1;
+                p.step = 37;
+                problem_run(&p);
+                CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);
+                products = (double)c.tensor_operations / needed;
+                conflicts = (double)c.shared_bank_conflicts / (double)c.shared_wavefronts;
+                sectors = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors)
+                          / ((tile ? 4 : 2) * 2.0 * 256 * 256 * ptxk__matmul_bytes(types[t]) + 2.0 * 256 * 256);
+                (void)snprintf(what, sizeof what,
+                               "%s, flags %u, precision %u, tile %u: %.3f of the products needed, %.4f of the "
+                               "wavefronts are conflicts, %.3f of the sectors",
+                               ptx_type_name((ptx_type)types[t]), flags, p.desc.precision, tile ? 64 : 128, products,
+                               conflicts, sectors);
+                printf("note: %s\n", what);
+                CHECK_MORE(products >= 1 && products <= 1.07, what);
+                CHECK_MORE(conflicts < 0.02, what);
+                CHECK_MORE(sectors <= 1.05, what);
+            }
+        }
+    }
+}
+
+/* Machine instructions in the loop for one that multiplies matrices. At most 1.6 keep the tensor cores busy; with
+   both of k across in memory the addresses take more. */
+static void instructions_per_product(void)
+{
+    static const double most[] = {1.6, 1.64, 1.6, 1.6};
+    static unsigned char image[1 << 20];
+    uint32_t flags, count, first = 0, loop, products;
+    if (!sass_possible("instructions_per_product")) return;
+    for (flags = 0; flags < 4; flags++) {
+        ptxk_matmul_desc desc = {PTX_F16, PTX_F16, PTX_F16, 0, 0, 0, 0, 0};
+        ptx_module_desc module_desc;
+        ptx_module *m;
+        ptx_entry_info info;
+        const unsigned char *code;
+        memset(&module_desc, 0, sizeof module_desc);
+        module_desc.target = PTX_SM(90);
+        m = ptx_module_new(&module_desc);
+        desc.flags = flags;
+        CHECK(ptxk_matmul_emit(m, &desc) == PTX_E_NONE);
+        if (CHECK(ptx_text(m, NULL) != NULL) && sass_assemble(ptx_text(m, NULL), image, sizeof image)
+            && CHECK(ptx_entry_get(m, 0, &info)) && (code = sass_code(image, info.name, &count)) != NULL) {
+            while (count && sass_opcode(code, count - 1) == SASS_NOP) count--;
+            loop = sass_inner_loop(code, count, &first);
+            products = loop ? sass_products(code, first, first + loop - 1) : 0;
+            printf("note: sm_90: %s: %u instructions, %u in the loop, %u of them products: %.3f each\n", info.name,
+                   count, loop, products, (double)loop / products);
+            CHECK_MORE(products == 384 && loop <= most[flags] * products, info.name);
+        }
+        ptx_module_free(m);
+    }
+}
+
+/* Multiprocessors that work, on average over the time of the one with most steps: the shapes of models of 3 to 8
+   billion weights. Adding parts costs as well, so that with 64 rows fewer may be the faster plan. */
+static void plans_fill_the_device(void)
+{
+    static const double least[][3] = {{0.8, 0.95, 0.95}, {0.74, 0.88, 0.95}, {0.82, 0.95, 0.95}};
+    static const uint32_t shapes[][2] = {{6144, 4096},  {4096, 4096},  {28672, 4096}, {4096, 14336}, {128256, 4096},
+                                         {4608, 3584},  {37888, 3584}, {3584, 18944}, {2560, 2048},  {22016, 2048},
+                                         {2048, 11008}},
+                          rows[] = {64, 512, 2048}, sms[] = {132, 108, 128};
+    uint32_t i, j, d;
+    for (d = 0; d < 3; d++) {
+        for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            for (j = 0; j < 3; j++) {
+                problem p = problem_new(PTX_F16, PTX_F16, PTXK_MATMUL_TRANS_B, rows[j], shapes[i][0], shapes[i][1]);
+                uint32_t parts, tile, tiles, steps, time;
+                double full;
+                char what[160];
+                p.shape.sm_count = sms[d];
+                p.shape.target = PTX_SM(90);
+                problem_plan(&p);
+                parts = parts_of(&p);
+                tile = p.plan.launch[0].entry ? 64 : 128;
+                steps = (shapes[i][1] + 31) / 32;
+                tiles = (rows[j] + tile - 1) / tile * ((shapes[i][0] + tile - 1) / tile);
+                time = tiles / sms[d] * steps
+                       + (tiles % sms[d] * parts + sms[d] - 1) / sms[d] * ((steps + parts - 1) / parts);
+                full = (double)tiles * steps / ((double)time * sms[d]);
+                (void)snprintf(what, sizeof what,
+                               "%u multiprocessors, %u x %u x %u: %u tiles of %u, the last %u in %u parts: %.3f busy",
+                               sms[d], rows[j], shapes[i][0], shapes[i][1], tiles, tile, tiles % sms[d], parts, full);
+                if (full < 0.9) printf("note: %s\n", what);
+                CHECK_MORE(full >= least[d][j], what);
+                CHECK_MORE(p.plan.min_bytes
+                               == 2ull * ((uint64_t)(rows[j] + shapes[i][0]) * shapes[i][1]
+                                          + (uint64_t)rows[j] * shapes[i][0]),
+                           what);
+            }
+        }
+    }
+}
+
 int main(void)
 {
+    if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     setvbuf(stdout, NULL, _IOLBF, 0);
     start_random();
     if (!open_driver()) return 1;
-    one(PTX_F16, PTX_F32, PTXK_MATMUL_TRANS_B, 128, 128, 128, 0, 1);
     every_type_and_transpose();
+    batches();
+    factors_of_every_kind();
+    groups();
+    long_k();
+    specials();
+    nothing_needless_is_read();
+    the_same_bits_in_every_run();
+    parts_leave_their_counters_zero();
+    addresses_past_2_32();
+    work_and_conflicts();
+    instructions_per_product();
+    plans_fill_the_device();
     printf("note: worst error %.3g of its bound\n", most_of_bound);
     return check_end();
 }

@@ -402,7 +402,7 @@ static const row matmul_rows[] = {NEEDED_TYPE(matmul, a_type),
                                   A(matmul, batch, 0x80000000u, "batch is"),
                                   AANY(matmul, alpha),
                                   AANY(matmul, beta),
-                                  A(matmul, unused, 1, "unused is 1")};
+                                  A(matmul, sm_count, 0, "sm_count is 0")};
 
 static const row matmul_grouped_rows[] = {AL(matmul, groups, 0, "groups is 0"),
                                           AL(matmul, groups, AT + 4, "groups is not aligned")};
@@ -856,7 +856,7 @@ static void layers(void) {
     xa.a = AT, xa.b = AT * 2, xa.c = AT * 3, xa.d = AT * 4, xa.bias = AT * 5, xa.a_factors = AT * 6;
     xa.b_factors = AT * 7, xa.m = 10, xa.n = 20, xa.k = 30, xa.lda = 30, xa.ldb = xa.ldc = xa.ldd = 20;
     xa.a_stride = 300, xa.b_stride = 600, xa.c_stride = xa.d_stride = 200, xa.batch = 2;
-    xa.alpha = xa.beta = 1;
+    xa.alpha = xa.beta = 1, xa.sm_count = 8;
     TEST(matmul, matmul_rows, 1, xd, xs, xa);
     xa.d = xa.c;
     check(!ptxk_matmul_check(&xd, &xa, &why), "matmul", "d is c", why.text);

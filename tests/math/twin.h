@@ -1,7 +1,7 @@
 /* twin.h - a kernel's text as a C function that does the same to the last bit; see twin_prelude.h.
  *
  * The kernel loads its operands with ld.global, in their order, and stores results with st.global. Of control
- * flow it has forward branches. */
+ * flow it has forward branches; of memory, constant tables of the module whose elements it loads by index. */
 #ifndef TWIN_H
 #define TWIN_H
 
@@ -56,6 +56,24 @@ static void twin_statement(FILE *out, const char *p, unsigned *loads, unsigned *
         fputs("return;\n", out);
         return;
     }
+    if (!strcmp(name, "mad.wide.u32") && isdigit((unsigned char)strchr(strchr(p, ',') + 1, ',')[2])) {
+        p = twin_operand(out, p); /* the address of an element: its index, for the tables */
+        fputs(" = ", out);
+        twin_operand(out, p);
+        fputs(";\n", out);
+        return;
+    }
+    if (!strcmp(name, "mov.b64") && isalpha((unsigned char)strchr(p, ',')[2])) { /* a table's address */
+        fputs("(void)0;\n", out);
+        return;
+    }
+    if (!strcmp(name, "ld.const.u64")) {
+        p = twin_operand(out, p);
+        fputs(" = twin_table[", out);
+        twin_operand(out, strchr(p, '[') + 1);
+        fputs("];\n", out);
+        return;
+    }
     if (!strncmp(name, "ld.global", 9)) {
         twin_operand(out, p);
         fprintf(out, " = %s(x[%u]);\n", strstr(name, "64") ? "" : "(uint32_t)", (*loads)++);
@@ -67,7 +85,7 @@ static void twin_statement(FILE *out, const char *p, unsigned *loads, unsigned *
         fputs(";\n", out);
         return;
     }
-    if (!strcmp(name, "mov.b64") && strchr(p, '{')) {
+    if (!strcmp(name, "mov.b64") && memchr(p, '{', strcspn(p, ";"))) {
         const char *brace = strchr(p, '{'), *comma = strchr(p, ',');
         if (brace < comma) { /* {low, high}, whole */
             const char *whole = strchr(p, '}') + 1;
@@ -99,19 +117,17 @@ static void twin_statement(FILE *out, const char *p, unsigned *loads, unsigned *
     fputs(");\n", out);
 }
 
-/* The address of an element: an index times an immediate, plus the array's. */
-static int twin_is_address(const char *line)
-{
-    const char *factor = strncmp(line, "mad.wide.u32 ", 13) ? NULL : strchr(strchr(line, ',') + 1, ',');
-    return factor && isdigit((unsigned char)factor[2]);
-}
-
 /* static void twin(const uint64_t *x, uint64_t *y) */
 static void twin_write(FILE *out, const char *text, const char *name)
 {
-    const char *line = strstr(text, ".reg"), *end;
+    const char *line = strstr(text, ".reg"), *end, *table = strstr(text, ".const");
     unsigned registers, loads = 0, stores = 0, body = 0;
     char kind;
+    if (table) {
+        const char *from = strchr(table, '{'), *to = strchr(table, '}');
+        fprintf(out, "#define twin_table %s_table\nstatic const uint64_t twin_table[] = %.*s};\n", name,
+                (int)(to - from), from);
+    }
     fprintf(out, "static inline __attribute__((always_inline)) void %s(const uint64_t *x, uint64_t *y) {\n", name);
     for (; line && *line && *line != '}'; line = end + 1) {
         end = strchr(line, '\n');
@@ -124,9 +140,9 @@ static void twin_write(FILE *out, const char *text, const char *name)
         if (!strncmp(line, "ld.global", 9)) body = 1;
         if (*line == '$')
             fprintf(out, "L%d:;\n", atoi(line + 2));
-        else if (body && !twin_is_address(line))
+        else if (body)
             twin_statement(out, line, &loads, &stores);
     }
-    fputs("}\n", out);
+    fputs(table ? "}\n#undef twin_table\n" : "}\n", out);
 }
 #endif

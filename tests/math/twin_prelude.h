@@ -9,43 +9,54 @@
 
 #define OP static inline __attribute__((unused, always_inline))
 static _Thread_local double twin_share;
+static _Thread_local double twin_sign = 1; /* -1: those of rcp and rsqrt go the other way */
 
 OP float f_(uint32_t x) { float v; memcpy(&v, &x, 4); return v; }
 OP uint32_t b_(float v) { uint32_t x; memcpy(&x, &v, 4); return x; }
 OP double g_(uint64_t x) { double v; memcpy(&v, &x, 8); return v; }
 OP uint64_t d_(double v) { uint64_t x; memcpy(&x, &v, 8); return x; }
 
-/* The result of an approximate instruction: v, moved by a part of `bound`, never beyond it. */
+/* The result of an approximate instruction: v, moved by a part of `bound`, never beyond it; the other way where
+ * it is negative. */
 static inline __attribute__((unused)) uint32_t moved(uint32_t operand, double v, double bound)
 {
-    double share = twin_share, goal;
+    double share = bound < 0 ? -twin_share : twin_share, goal;
     float r = (float)v;
     if (share == 0 || !isfinite(v) || v == 0 || !(fabs(v) >= 0x1p-126)) return b_(r);
-    if (share == 2) {
+    if (fabs(share) == 2) {
         uint32_t h = operand * 0x9e3779b9u;
         h = (h ^ h >> 15) * 0x85ebca6bu;
         share = (double)(int32_t)(h ^ h >> 13) * 0x1p-31;
     }
+    bound = fabs(bound);
     goal = v + share * bound;
     r = (float)goal;
     if (fabs((double)r - v) > bound) r = nextafterf(r, (float)v);
     if (!isfinite(r) || fabsf(r) < 0x1p-126f) return b_((float)v);
     return b_(r);
 }
-OP double ulp_(double v)
-{
-    uint32_t e = b_(fabsf((float)v)) & 0x7f800000u;
-    return (double)f_(e) * 0x1p-23;
-}
+OP double ulp_(double v) { return g_((d_(v) & UINT64_C(0x7ff) << 52) - (UINT64_C(23) << 52)); }
 OP float ftz_(uint32_t x) { return (x & 0x7f800000u) ? f_(x) : f_(x & 0x80000000u); }
 OP uint32_t out_(uint32_t x) { return (x & 0x7f800000u) ? x : x & 0x80000000u; }
-OP uint32_t ex2_approx_f32(uint32_t a) { double v = exp2((double)f_(a)); return moved(a, v, 2 * ulp_(v)); }
-OP uint32_t ex2_approx_ftz_f32(uint32_t a) { double v = exp2((double)ftz_(a)); return out_(moved(a, v, 2 * ulp_(v))); }
-OP uint32_t rcp_approx_ftz_f32(uint32_t a) { double v = 1 / (double)ftz_(a); return out_(moved(a, v, ulp_(v))); }
+OP uint32_t ex2_approx_f32(uint32_t a)
+{
+    double v = exp2((double)f_(a));
+    return moved(a, v, 2 * ulp_(v));
+}
+OP uint32_t ex2_approx_ftz_f32(uint32_t a)
+{
+    double v = exp2((double)ftz_(a));
+    return out_(moved(a, v, 2 * ulp_(v)));
+}
+OP uint32_t rcp_approx_ftz_f32(uint32_t a)
+{
+    double v = 1 / (double)ftz_(a);
+    return out_(moved(a, v, twin_sign * ulp_(v)));
+}
 OP uint32_t rsqrt_approx_ftz_f32(uint32_t a)
 {
     double v = 1 / sqrt((double)ftz_(a));
-    return out_(moved(a, v, fabs(v) * 0x1.125p-23)); /* 2^-22.9 */
+    return out_(moved(a, v, twin_sign * fabs(v) * 0x1.125p-23)); /* 2^-22.9 */
 }
 OP uint32_t lg2_approx_ftz_f32(uint32_t a)
 {
@@ -131,6 +142,28 @@ OP uint64_t mad_wide_u32(uint32_t a, uint32_t b, uint64_t c) { return (uint64_t)
 OP uint32_t shf_l_wrap_b32(uint32_t low, uint32_t high, uint32_t n)
 {
     return (uint32_t)(((uint64_t)high << 32 | low) << (n & 31) >> 32);
+}
+OP int setp_lt_u64(uint64_t a, uint64_t b) { return a < b; }
+OP uint64_t add_u64(uint64_t a, uint64_t b) { return a + b; }
+OP uint64_t cvt_rn_f64_u64(uint64_t a) { return d_((double)a); }
+OP uint64_t cvt_rni_s64_f64(uint64_t a)
+{
+    double v = nearbyint(g_(a));
+    return v != v || v < -0x1p63 ? UINT64_C(1) << 63 : v >= 0x1p63 ? ~UINT64_C(0) >> 1 : (uint64_t)(int64_t)v;
+}
+OP uint32_t cvt_rni_s32_f64(uint64_t a)
+{
+    double v = nearbyint(g_(a));
+    return v != v ? 0 : v >= 0x1p31 ? 0x7fffffffu : v < -0x1p31 ? 0x80000000u : (uint32_t)(int32_t)v;
+}
+/* 20 bits of the upper word, as documented; zero below. */
+OP uint64_t rcp_approx_ftz_f64(uint64_t a)
+{
+    double v = g_(a & ~(uint64_t)UINT32_MAX);
+    if (fabs(v) < 0x1p-1022) v = copysign(0, v);
+    v = 1 / v;
+    if (fabs(v) < 0x1p-1022) v = copysign(0, v);
+    return (d_(v * (1 + twin_share * 0x1p-20)) & ~(uint64_t)UINT32_MAX);
 }
 OP uint32_t selp_b32(uint32_t a, uint32_t b, int p) { return p ? a : b; }
 OP uint64_t selp_b64(uint64_t a, uint64_t b, int p) { return p ? a : b; }

@@ -12,8 +12,14 @@ typedef struct ref_attention {
     uint64_t rows, length; /* of the caches, [kv_heads][rows][d]; the new tokens are the last of the length */
     uint64_t max_seq;      /* a length above makes all NaN */
     uint32_t chunk, splits; /* how the kernel splits the keys */
-    int tensor;             /* tensor cores: 1 that round each product once, 2 real ones */
+    int tensor;             /* by tensor cores */
 } ref_attention;
+
+/* To tensor cores a number of f16 below 2^-14 has the exponent -14: how much larger they take it. */
+static double ref_lifted(const ref_attention *r, double x) {
+    if (!r->tensor || r->kv_format != REF_F16 || x == 0 || fabs(x) >= 0x1p-14) return 0;
+    return 0x1p-14 - fabs(x);
+}
 
 /* The scores of all keys for one row of q, the sizes A = sum |q_j k_j| and B = max |q_j| sum |k_j|. */
 static void ref_scores(const ref_attention *r, const void *q, size_t q_row, const double *keys, double *score,
@@ -31,6 +37,7 @@ static void ref_scores(const ref_attention *r, const void *q, size_t q_row, cons
             double k = keys[i * r->d + e], product = x[e] * k;
             s += product;
             a += fabs(product);
+            if (ref_lifted(r, k) > 0) a += fabs(x[e]) * ref_lifted(r, k);
             b += fabs(k);
         }
         score[i] = s * r->scale;
@@ -54,22 +61,26 @@ static void ref_scores(const ref_attention *r, const void *q, size_t q_row, cons
  *              32 lanes (13u): |error of s_i| <= 15 u A_i; 16 for the second order. f16 and bf16 are exact
  *              in f32. tensor: q is a sum of terms, exact but for f32 q: two terms of f16 leave 2^-22 of
  *              each element, three of bf16 2^-24. With f16, whose range ends, elements are off by 2^-38 of
- *              the largest, two terms by 2^-51: that much of B_i. Each product of 16 elements is exact and
- *              its sum rounded once (by the CPU driver; a GPU aligns two times 9 addends and truncates: 36
- *              times that); the sum of the terms, c, and
- *   its product: 4u. cap        2^y, 1 + it, the reciprocal, cap - 2 cap times that: 20 u cap; the
- *   derivative is at most 1. weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so
- *              the final m bounds it; tensor: m may be 15 off, 15 u); ex2.approx is good to 2 ulp <= 4u. m
- *              itself cancels in the quotient, whatever its error. tensor: the weight is the sum of two
- *              numbers: f16 2^-22 of it and 2^-25 beside a total of 2^7 at least, bf16 2^-16.
+ *              the largest, two terms by 2^-51: that much of B_i. Tensor cores add 8 products (or 16, with
+ *              one bit more) and the sum so far in one step: each addend but the largest loses up to u of
+ *              the largest, and the sum up to 2u: 10u for 8 products, 1.25 d u of A_i in all; the other
+ *              terms of q have 2^-8 of A_i at most, and add 2u for d at most 256: 1.3 d u with them. The
+ *              sum of the terms, c, and its product: 4u. A subnormal f16 counts as 2^-14 among the
+ *              addends: A_i holds it so for K, and for q, whose largest element is 2^14, d 2^-52 of B_i.
+ *   cap        2^y, 1 + it, the reciprocal, cap - 2 cap times that: 20 u cap; the derivative is at most 1.
+ *   weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so the final m bounds it;
+ *              tensor: m may be 15 off, 15 u); ex2.approx is good to 2 ulp <= 4u. m itself cancels in the
+ *              quotient, whatever its error. tensor: the weight is the sum of two numbers: f16 2^-22 of it
+ *              and 2^-25 beside a total of 2^7 at least, bf16 2^-16.
  *   rescaling  each change of m multiplies by 2^(m - m'): 4u, u for the product, and ln 2 u |m - m'|, where
  *              the m - m' add up to max - min of the scores at most. Where m does not change the factor is
  *              exactly 1. scalar: a lane group sees at least every 8th key of its block in one step, then
- *              come lanes, warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most; tensor: chunk /
- *   64. sums       scalar: a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4
- *              + splits) u; tensor: two products for each 64 keys, chunk / 32 additions. In clusters of c
- *              blocks splits parts are joined c at a time, then splits / c: together at most splits + 1, and
- *              the first of what is joined is not added to anything.
+ *              come lanes, warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most; tensor: chunk / 64.
+ *   sums       scalar: a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4
+ *              + splits) u; tensor: a warp has 16 keys of 64 in two steps of 8 products, twice, for the two
+ *              numbers of a weight: 40u for 64 keys, (chunk / 64 + 1) 40u; where v is subnormal, of 2^-14.
+ *              In clusters of c blocks splits parts are joined c at a time, then splits / c: together at
+ *              most splits + 1, and the first of what is joined is not added to anything.
  *   quotient   the reciprocal and its product: 2u; and the rounding to the output's type.
  *
  * With E_i = (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
@@ -82,8 +93,7 @@ static void ref_flash_decode(const ref_attention *r, double *out, double *bound,
     const double u = 0x1p-24;
     uint32_t group = r->heads / r->kv_heads, queries = r->queries ? r->queries : 1, g, h, e, t;
     double chunk = (double)(r->chunk > r->length ? r->length : r->chunk), splits = r->splits;
-    double rough = r->tensor == 2 ? 36 : 1, per_score, per_weight, floor_score = 0, floor_weight = 0, changes,
-           adds,
+    double per_score, per_weight, floor_score = 0, floor_weight = 0, changes, adds,
            out_error = r->out_format == REF_F32   ? 0
                        : r->out_format == REF_F16 ? 0x1p-11
                                                   : 0x1p-8;
@@ -94,13 +104,13 @@ static void ref_flash_decode(const ref_attention *r, double *out, double *bound,
     changes = chunk / 8 + 9 + splits;
     adds = chunk / 4 + 9 + splits;
     if (r->tensor) {
-        per_score = (rough * ceil(r->d / 16.0) + 6) * u;
+        per_score = (1.3 * r->d + 8) * u; /* a step that is not full loses 2u as well */
         if (r->q_format == REF_F32) per_score += r->kv_format == REF_F16 ? 4 * u : u;
-        if (r->kv_format == REF_F16) floor_score = r->q_format == REF_F32 ? 0x1p-51 : 0x1p-38;
+        if (r->kv_format == REF_F16) floor_score = (r->q_format == REF_F32 ? 0x1p-51 : 0x1p-38) + r->d * 0x1p-52;
         per_weight += r->kv_format == REF_F16 ? 4 * u : 256 * u;
         if (r->kv_format == REF_F16) floor_weight = 0x1p-32;
         changes = chunk / 64 + 6 + splits;
-        adds = rough * 2 * (chunk / 64 + 1) + chunk / 32 + 9 + splits;
+        adds = 40 * (chunk / 64 + 1) + 9 + splits;
     }
     for (t = 0; t < queries; t++)
         for (h = 0; h < r->heads; h++) {
@@ -172,7 +182,7 @@ static void ref_flash_decode(const ref_attention *r, double *out, double *bound,
                     for (e = 0; e < r->d; e++) {
                         double v = v_rows[i * r->d + e];
                         if (w > 0) o[e] += w * v;
-                        b[e] += per * fabs(v);
+                        b[e] += per * fabs(v) + w * adds * u * ref_lifted(r, v);
                     }
                 }
                 for (e = 0; e < r->d; e++) {

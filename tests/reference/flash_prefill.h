@@ -20,9 +20,11 @@ static double ref_unit(enum ref_format format) {
  * NaN. With a cap they are +-cap instead.
  *
  * The bound, with u = 2^-24 and e the roundoff of the type that products are made of:
- *   score      products of 16-bit types are exact, sums are f32, whose order and rounding (to nearest or
- *              towards zero) are the machine's: 2 (d + 2) u sum |q k| c. f32: each factor is off by
- *              `product`. A cap: 2^x and the quotient are good to 8 u of at most 2, their product to u:
+ *   score      products of 16-bit types are exact. Tensor cores add s of them and the sum so far in one
+ *              step: each addend but the largest loses up to u of the largest, and the sum up to 2u: (d + 2
+ *              (d / s + 1)) u sum |q k| c, 2 (d + 2) u for s = 8, and for f32, of three products with s = 4
+ *              (one if FAST), 5 (d + 2) u. In both a subnormal f16 counts as 2^-14. f32: each factor is
+ *              off by `product`. A cap: 2^x and the quotient are good to 8 u of at most 2, their product to u:
  *              20 u cap log2 e.
  *   weight     (score - maximum) * c + lift: difference, product and sum are rounded, u (3 |s - m| + 32);
  *              ex2.approx: 4 u. The largest weight is 2^lift: 2^15 in f16, else 2^-32.
@@ -30,8 +32,8 @@ static double ref_unit(enum ref_format format) {
  *              add up to 2 range.
  *   rounding   weights are rounded to the type for their product with v: e each, and those of f16 below
  *              2^-14 by 2^-25 at most, of a total of 2^15 at least; below 2^-126 2^x is 0, of 2^-32.
- *   sums       n terms, 2 u each; the quotient 4 u.
- * With w_i the true weights, E_i = ln 2 (score error + weight error) + 6 u C + 2 u n + 4 u:
+ *   sums       n terms, 2 u each, f32 5 u, as for scores; the quotient 4 u.
+ * With w_i the true weights, E_i = ln 2 (score error + weight error) + 6 u C + 2 u n (f32: 5 u n) + 4 u:
  *   |error| <= sum w_i |v_i| (E_i + e) + |out| (sum w_i E_i + 4 u + roundoff of out)
  *              + sum |v_i| 2^-40 (f16) or 2^-94 / total,
  * times 1.1 for the second order; 2^-24 (f16) or 1e-37 for what underflows in out; and for what underflows in
@@ -48,11 +50,17 @@ typedef struct ref_prefill {
     double weight;  /* roundoff of a weight */
 } ref_prefill;
 
+/* How much larger subnormal numbers count among the addends. */
+static double ref_prefill_lifted(enum ref_format format, double x) {
+    return format == REF_F16 && x != 0 && fabs(x) < 0x1p-14 ? 0x1p-14 - fabs(x) : 0;
+}
+
 static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size_t k_stride, size_t v_at,
                             size_t v_stride, int64_t position, int64_t length, double *out, double *bound,
                             double lse[2]) {
     const double u = 0x1p-24, ln2 = 0.69314718055994530942, huge = 0x1p100;
     int64_t first = 0, last = length, j, n;
+    const double per = r->format == REF_F32 ? 5 * u : 2 * u;
     double most = -INFINITY, least = INFINITY, top = 0, total = 0, error = 0, fixed, *score, *size;
     uint32_t e;
     int nan = 0;
@@ -65,15 +73,15 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
     for (j = 0; j < n; j++) {
         double s = 0, a = 0, error_of;
         for (e = 0; e < r->d; e++) {
-            double product = ref_get(r->q, r->format, q_at + e)
-                             * ref_get(r->k, r->format, k_at + (size_t)(first + j) * k_stride + e);
-            s += product;
-            a += fabs(product);
+            double x = ref_get(r->q, r->format, q_at + e);
+            double y = ref_get(r->k, r->format, k_at + (size_t)(first + j) * k_stride + e);
+            s += x * y;
+            a += (fabs(x) + ref_prefill_lifted(r->format, x)) * (fabs(y) + ref_prefill_lifted(r->format, y));
         }
         if (s > huge) s = INFINITY;
         if (s < -huge) s = -INFINITY;
         s *= r->scale;
-        error_of = (2 * (r->d + 2) * u + 2 * r->product) * a * fabs(r->scale) / ln2;
+        error_of = (per * (r->d + 2) + 2 * r->product) * a * fabs(r->scale) / ln2;
         if (r->cap > 0) {
             s = r->cap * tanh(s / r->cap);
             error_of += 20 * u * r->cap / ln2;
@@ -86,7 +94,7 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
         size[j] = error_of;
     }
     top /= ln2;
-    fixed = 6 * u * ((double)n / r->tile + 2) + 2 * u * (double)n + 8 * u;
+    fixed = 6 * u * ((double)n / r->tile + 2) + per * (double)n + 8 * u;
     for (j = 0; j < n && !nan; j++) {
         if (isinf(score[j]) || isinf(most)) { /* weights 0 or 1, exactly */
             score[j] = score[j] == most && most > 0 ? 1 : 0;
@@ -116,6 +124,7 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
             double v = ref_get(r->v, r->format, v_at + (size_t)(first + j) * v_stride + e);
             out[e] += score[j] * v;
             bound[e] += score[j] * fabs(v) * (size[j] + r->weight + r->product)
+                        + score[j] * ref_prefill_lifted(r->format, v) * per * (double)n
                         + fabs(v) * (r->format == REF_F16 ? 0x1p-40 : 0x1p-94) / total;
         }
     }

@@ -85,7 +85,7 @@ static inline double ref_matmul_element(const ref_matmul *p, size_t i, size_t j,
     for (part = 0; part < p->parts; part++) {
         uint32_t from = part * length < p->k ? part * length : p->k;
         uint32_t to = p->k - from < length ? p->k : from + length, x, y;
-        double total = 0, total_bound = 0, c = 0, c_bound = 0;
+        double total = 0, total_bound = 0, c = 0, c_bound = 0, c_most = 0;
         for (x = from; x < to; x = y) {
             double most = fabs(c) + c_bound, inputs = 0, factor;
             for (y = x; y < to && y < x + group; y++) {
@@ -93,6 +93,7 @@ static inline double ref_matmul_element(const ref_matmul *p, size_t i, size_t j,
                            * ref_number(p->b.data, p->b.type, j * p->b.row + y * p->b.step);
                 c += t;
                 if (fabs(t) > most) most = fabs(t);
+                if (fabs(c) > c_most) c_most = fabs(c);
                 inputs += fabs(t);
             }
             if (!whole)
@@ -102,9 +103,9 @@ static inline double ref_matmul_element(const ref_matmul *p, size_t i, size_t j,
             if (!split || (y < to && (y - from) % every)) continue;
             factor = ref_factor_at(&p->a, p->k, i, x, 1) * ref_factor_at(&p->b, p->k, j, x, 1);
             total += factor * c;
-            total_bound += fabs(factor) * c_bound + 3 * u * fabs(factor * c)
+            total_bound += fabs(factor) * c_bound + (3 + every / (double)p->depth) * u * fabs(factor) * c_most
                            + every / (double)p->depth * u * (fabs(total) + total_bound);
-            c = c_bound = 0;
+            c = c_bound = c_most = 0;
         }
         if (!split) total = c, total_bound = c_bound;
         all += total;

@@ -25,7 +25,7 @@
 
 enum {
     ZERO = -126,    /* its exponent */
-    SPECIAL = 600,  /* exponents of infinities and NaN are not less, however they are scaled */
+    SPECIAL = 600,  /* that of infinities and NaN: too large for sum_columns, whatever the other factor is */
     COLUMNS = 8,    /* added up side by side */
     CHUNK = 8       /* products whose integers have a sum below 2^30 */
 };
@@ -207,24 +207,7 @@ static SIM_INLINE bool sum_columns(const sim_sum *s, const float *a, const int32
 
 /* --- the sums of an instruction ----------------------------------------------------------------- */
 
-static SIM_INLINE bool has_special(const int32_t *e, uint32_t n)
-{
-    int32_t most = 0;
-    for (uint32_t k = 0; k < n; k++) most = e[k] > most ? e[k] : most;
-    return most >= SPECIAL;
-}
-
-static SIM_INLINE bool has_infinite(const float *c, uint32_t n)
-{
-    u32 most = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        u32 size = U(c[k]) & 0x7fffffff;
-        most = size > most ? size : most;
-    }
-    return most >= 0x7f800000;
-}
-
-/* scales: exponents of A and of B that scale factors have moved, or NULL. */
+/* scaled: exponents of A and of B that scale factors have moved, or NULL. */
 static SIM_INLINE void products_by(const sim_sum *s, const double *a, const double *b,
                                    const int32_t *const scaled[2], double *c, uint32_t m, uint32_t n, uint32_t k)
 {
@@ -240,20 +223,17 @@ static SIM_INLINE void products_by(const sim_sum *s, const double *a, const doub
         own_b[e] = float_exponent(fb[e], s->least_b);
     }
     for (uint32_t e = 0; e < m * n; e++) fc[e] = (float)c[e];
-    bool special = scaled || has_special(ea, m * k) || has_special(eb, k * n);
-    for (uint32_t z = 0; z < k; z += s->step) {
-        bool one_by_one = special || has_infinite(fc, m * n);
+    for (uint32_t z = 0; z < k; z += s->step)
         for (uint32_t i = 0; i < m; i++)
             for (uint32_t j = 0; j < n; j += COLUMNS) {
                 uint32_t at_a = i * k + z, at_b = z * n + j;
                 float *to = fc + i * n + j;
-                if (!one_by_one && sum_columns(s, fa + at_a, ea + at_a, fb + at_b, eb + at_b, n, s->step, to))
+                if (!scaled && sum_columns(s, fa + at_a, ea + at_a, fb + at_b, eb + at_b, n, s->step, to))
                     continue;
                 for (uint32_t q = 0; q < COLUMNS; q++)
                     to[q] = (float)sum_one(s, a + at_a, ea + at_a, b + at_b + q, eb + at_b + q, n, s->step,
                                            (double)to[q]);
             }
-    }
     for (uint32_t e = 0; e < m * n; e++) c[e] = (double)fc[e];
 }
 

@@ -1,0 +1,316 @@
+/* gemm - a dense matrix product on tensor cores: D = act(alpha op(A) op(B) + beta C + bias).
+   cc -O2 examples/gemm.c -o gemm -ldl -lm
+
+     gemm [--m 256] [--n 256] [--k 512] [--type f16|bf16|f32|e4m3|e5m2|s8] [--out f32|f16|bf16]
+          [--trans-a 0] [--trans-b 1] [--precision exact|fast] [--factors none|tensor|row|block|square]
+          [--alpha 1] [--beta 0] [--bias 0] [--activation none|relu|silu|gelu] [--batch 1] [--pad 0]
+          [--samples 2000] [--repeat 3] [--seed N] [--help]
+
+   A is [m, k], with --trans-a 1 [k, m]; B is [k, n], with --trans-b 1 [n, k], as the weights of a linear
+   layer lie. Prints device, plan, time, the bytes that must move and the operations; on the CPU driver those
+   that were counted, on a GPU the rates beside what its clocks allow; and the largest error of some elements
+   beside its bound. Exits with 1 when a result is wrong. Runs on the GPU; without one, on the CPU driver:
+   PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./gemm */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "../ptxgen_kernels.h"
+#include "../ptxgen_cuda.h"
+#include "../tests/reference/matmul.h"
+#include "../tests/sim/ptxsim.h"
+#define EXAMPLE "gemm"
+#include "example.h"
+
+static const struct element {
+    uint32_t type;
+    int number;      /* of reference/matmul.h */
+    uint32_t factor; /* its products in the time of one of f16 on tensor cores, in quarters */
+} elements[] = {{PTX_F16, REF_F16, 4},   {PTX_BF16, REF_BF16, 4}, {PTX_F32, REF_F32, 2},
+                {PTX_E4M3, REF_E4M3, 8}, {PTX_E5M2, REF_E5M2, 8}, {PTX_S8, REF_S8, 8}};
+
+/* A matrix of each product, rows `ld` elements apart, here. */
+static unsigned char *make(int number, uint64_t count, uint64_t *state) {
+    unsigned char *data = (unsigned char *)need(count * ref_number_bytes(number));
+    uint64_t i;
+    for (i = 0; i < count; i++) {
+        double x = uniform(state);
+        if (number < REF_E4M3)
+            ref_put(data, (enum ref_format)number, (size_t)i, x);
+        else if (number == REF_S8)
+            data[i] = (unsigned char)(signed char)(int)(127.9 * x);
+        else /* any number of at most 1 */
+            data[i] = (unsigned char)((x < 0 ? 128 : 0) + (int)(fabs(x) * (number == REF_E4M3 ? 56 : 60)));
+    }
+    return data;
+}
+
+/* What the clocks of a GPU allow, in TFLOP/s and GB/s; 0: not known. The products of f16 for each clock and
+   multiprocessor are as published. */
+static void limits_of(ptxcu *cu, const ptxcu_device *device, uint32_t factor, double *products,
+                      double *bytes) {
+    static const uint32_t rates[][2] = {{75, 512},  {80, 1024},  {86, 512}, {89, 512},
+                                        {90, 2048}, {100, 4096}, {120, 512}};
+    int (*get)(int *, int, int) = NULL;
+    void *symbol = ptxcu_symbol(cu, "cuDeviceGetAttribute");
+    int khz = 0;
+    size_t i;
+    memcpy(&get, &symbol, sizeof symbol);
+    *bytes = 2e3 * device->memory_clock_khz * (device->memory_bus_bits / 8) / 1e9;
+    *products = 0;
+    if (!get || get(&khz, 13 /* CU_DEVICE_ATTRIBUTE_CLOCK_RATE */, device->ordinal)) return;
+    for (i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (rates[i][0] == (device->target & 0xfffu))
+            *products = 2e3 * khz * rates[i][1] * device->sm_count * factor / 4 / 1e12;
+}
+
+int main(int argc, char **argv) {
+    static const uint32_t outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t type = 0, out = 0, trans_a = 0, trans_b = 1, precision = 0, factors = 0, bias = 0,
+             activation = 0;
+    uint32_t pad = 0, samples = 2000, repeat = 3, seed = (uint32_t)time(NULL);
+    float alpha = 1, beta = 0;
+    ptxk_matmul_desc desc;
+    ptxk_matmul_shape shape;
+    const option options[] = {
+        {"m", OPTION_U32, &shape.m, 0, 1 << 30, NULL, "rows of D"},
+        {"n", OPTION_U32, &shape.n, 0, 1 << 30, NULL, "columns of D"},
+        {"k", OPTION_U32, &shape.k, 0, 1 << 30, NULL, "columns of op(A), rows of op(B)"},
+        {"type", OPTION_CHOICE, &type, 0, 0, "f16|bf16|f32|e4m3|e5m2|s8", "of A and B"},
+        {"out", OPTION_CHOICE, &out, 0, 0, "f32|f16|bf16", "of C and D"},
+        {"trans-a", OPTION_U32, &trans_a, 0, 1, NULL, "1: A is [k, m]"},
+        {"trans-b", OPTION_U32, &trans_b, 0, 1, NULL, "1: B is [n, k]"},
+        {"precision", OPTION_CHOICE, &precision, 0, 0, "exact|fast", "f32 as three tf32 products or one"},
+        {"factors", OPTION_CHOICE, &factors, 0, 0, "none|tensor|row|block|square", "of A and B"},
+        {"alpha", OPTION_F32, &alpha, -1e30, 1e30, NULL, "factor of the product"},
+        {"beta", OPTION_F32, &beta, -1e30, 1e30, NULL, "factor of C"},
+        {"bias", OPTION_U32, &bias, 0, 1, NULL, "1: a bias for each column"},
+        {"activation", OPTION_CHOICE, &activation, 0, 0, "none|relu|silu|gelu", "of the result"},
+        {"batch", OPTION_U32, &shape.batch, 1, 65536, NULL, "products"},
+        {"pad", OPTION_U32, &pad, 0, 1 << 20, NULL, "elements between rows"},
+        {"samples", OPTION_U32, &samples, 1, 1 << 30, NULL, "elements that are checked, at least"},
+        {"repeat", OPTION_U32, &repeat, 1, 100000, NULL, "launches; the best time counts"},
+        {"seed", OPTION_U32, &seed, 0, 0xffffffff, NULL, "of the random data"},
+    };
+    const command_line line = {EXAMPLE, "a dense matrix product on tensor cores",
+                               options, sizeof options / sizeof *options,
+                               NULL,    NULL,
+                               0};
+    progress checking = {"checking", 0, 0};
+    ptxk_matmul_args args;
+    ptxk_message why;
+    ptx_plan plan;
+    ptxcu *cu = NULL;
+    ptxcu_program *program;
+    const ptxcu_device *device;
+    ptxcu_buffer d_buffer;
+    ptxcu_event begin, end;
+    ref_matmul r;
+    unsigned char *data[4], *zeros;
+    float *bias_data, *factor_data[2];
+    uint64_t rows[4], columns[4], ld[4], stride[4], count[2], state, i, all, step, tiles, blocks, wrong = 0,
+                                                                                                  seen = 0;
+    uint32_t s, tile = 0, parts = 1;
+    int number, out_number;
+    double worst = 0, worst_bound = 0, best_ms = 0, products, limit, bandwidth;
+    int (*counters_get)(ptxsim_counters *, size_t) = NULL;
+    void (*counters_reset)(void) = NULL;
+    ptxsim_counters counted;
+    void *symbol;
+
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    shape.m = shape.n = 256, shape.k = 512, shape.batch = 1, shape.sm_count = 1;
+    if (!parse_command_line(&line, argc, argv)) return 2;
+    number = elements[type].number;
+    out_number = out == 0 ? REF_F32 : out == 1 ? REF_F16 : REF_BF16;
+    desc.a_type = desc.b_type = elements[type].type;
+    desc.out_type = outs[out];
+    desc.flags = (trans_a ? (uint32_t)PTXK_MATMUL_TRANS_A : 0) | (trans_b ? (uint32_t)PTXK_MATMUL_TRANS_B : 0)
+                 | (bias ? (uint32_t)PTXK_MATMUL_BIAS : 0);
+    desc.precision = precision;
+    desc.activation = activation;
+    desc.a_factors = desc.b_factors = factors;
+    if (ptxk_matmul_plan(&desc, &shape, &plan, &why)) { /* before anything is opened: can this be done? */
+        fprintf(stderr, "%s\n", why.text);
+        return 2;
+    }
+    must(cu, ptxcu_open(&cu, NULL));
+    device = ptxcu_device_info(cu);
+    printf("device     %s%s, %u multiprocessors\n", device->name,
+           device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
+    printf("shape      %u x %u x %u, batch %u, %s%s to %s, A %s, B %s; seed %u\n", shape.m, shape.n, shape.k,
+           shape.batch, ptx_type_name((ptx_type)desc.a_type),
+           number != REF_F32 ? ""
+           : precision       ? " as one product"
+                             : " as three products",
+           ptx_type_name((ptx_type)desc.out_type), trans_a ? "[k, m]" : "[m, k]",
+           trans_b ? "[n, k]" : "[k, n]", seed);
+
+    /* The plan: tile, blocks and workspace follow from the sizes and the device. */
+    shape.sm_count = device->sm_count;
+    shape.target = device->target;
+    (void)ptxk_matmul_plan(&desc, &shape, &plan, &why);
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("matmul"), &desc, &program));
+    if (plan.launches) {
+        tile = plan.launch[0].entry ? 64 : 128;
+        tiles = (uint64_t)((shape.m + tile - 1) / tile) * ((shape.n + tile - 1) / tile) * shape.batch;
+        blocks = plan.launch[0].grid[0];
+        if (blocks > tiles) parts = (uint32_t)(1 + (blocks - tiles) / (tiles % shape.sm_count));
+        printf("launch     %lu blocks of %u threads, tiles of %u x %u, %lu of them in %u parts along k, %u "
+               "bytes of "
+               "shared memory\n",
+               (unsigned long)blocks, plan.launch[0].block[0], tile, tile,
+               (unsigned long)(parts > 1 ? tiles % shape.sm_count : 0), parts, plan.launch[0].shared_bytes);
+    }
+
+    /* Random matrices, and poison where results belong. */
+    state = (uint64_t)seed * 2 + 1;
+    rows[0] = trans_a ? shape.k : shape.m, columns[0] = trans_a ? shape.m : shape.k;
+    rows[1] = trans_b ? shape.n : shape.k, columns[1] = trans_b ? shape.k : shape.n;
+    rows[2] = rows[3] = shape.m, columns[2] = columns[3] = shape.n;
+    memset(&args, 0, sizeof args);
+    for (s = 0; s < 4; s++) {
+        int of = s < 2 ? number : out_number;
+        uint64_t bytes;
+        ld[s] = columns[s] + pad;
+        stride[s] = rows[s] * ld[s];
+        bytes = stride[s] * shape.batch * ref_number_bytes(of);
+        data[s] = make(of, stride[s] * shape.batch, &state);
+        if (s == 3) memset(data[s], 0xff, (size_t)bytes);
+        d_buffer = to_device(cu, data[s], (size_t)bytes);
+        (&args.a)[s] = d_buffer.address;
+        (&args.lda)[s] = (uint32_t)ld[s];
+        (&args.a_stride)[s] = stride[s];
+    }
+    bias_data = (float *)need(((uint64_t)shape.n + 1) * sizeof *bias_data);
+    for (i = 0; i < shape.n; i++) bias_data[i] = (float)uniform(&state);
+    args.bias = to_device(cu, bias_data, ((size_t)shape.n + 1) * sizeof *bias_data).address;
+    for (s = 0; s < 2; s++) {
+        uint64_t span = s ? shape.n : shape.m, along = ((uint64_t)shape.k + 127) / 128;
+        count[s] = factors == PTXK_FACTORS_TENSOR   ? 1
+                   : factors == PTXK_FACTORS_ROW    ? span
+                   : factors == PTXK_FACTORS_BLOCK  ? span * along
+                   : factors == PTXK_FACTORS_SQUARE ? (span + 127) / 128 * along
+                                                    : 0;
+        factor_data[s] = (float *)need((count[s] * shape.batch + 1) * sizeof **factor_data);
+        for (i = 0; i < count[s] * shape.batch; i++) factor_data[s][i] = (float)(1 + 0.5 * uniform(&state));
+        (&args.a_factors)[s] =
+            to_device(cu, factor_data[s], (size_t)(count[s] * shape.batch + 1) * sizeof **factor_data)
+                .address;
+        (&args.a_factors_stride)[s] = count[s];
+    }
+    zeros = (unsigned char *)need(plan.workspace_bytes + 1);
+    args.workspace = to_device(cu, zeros, (size_t)plan.workspace_bytes + 1).address;
+    free(zeros);
+    args.m = shape.m, args.n = shape.n, args.k = shape.k, args.batch = shape.batch;
+    args.sm_count = shape.sm_count;
+    args.alpha = alpha, args.beta = beta;
+    if (ptxk_matmul_check(&desc, &args, &why)) {
+        fprintf(stderr, "%s\n", why.text);
+        return 1;
+    }
+
+    symbol = ptxcu_symbol(cu, "ptxsim_counters_get"); /* the CPU driver counts what moves */
+    memcpy(&counters_get, &symbol, sizeof symbol);
+    symbol = ptxcu_symbol(cu, "ptxsim_counters_reset");
+    memcpy(&counters_reset, &symbol, sizeof symbol);
+    must(cu, ptxcu_event_create(cu, &begin));
+    must(cu, ptxcu_event_create(cu, &end));
+    for (s = 0; s < repeat; s++) {
+        float ms;
+        if (counters_reset) counters_reset();
+        must(cu, ptxcu_event_record(cu, begin, NULL));
+        must(cu, ptxcu_run(cu, program, &plan, &args, sizeof args, NULL));
+        must(cu, ptxcu_event_record(cu, end, NULL));
+        must(cu, ptxcu_sync(cu));
+        must(cu, ptxcu_event_elapsed_ms(cu, begin, end, &ms));
+        if (s == 0 || ms < best_ms) best_ms = ms;
+    }
+    all = stride[3] * shape.batch * ref_number_bytes(out_number);
+    if (all) must(cu, ptxcu_download(cu, data[3], d_buffer, 0, (size_t)all, NULL));
+    must(cu, ptxcu_sync(cu));
+    products = 2.0 * shape.m * shape.n * shape.k * shape.batch;
+    printf("time       %.3f ms, best of %u%s\n", best_ms, repeat,
+           device->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
+    printf("bytes      %.3f MB must move (A, B, bias, factors, D)", (double)plan.min_bytes / 1e6);
+    if (counters_get && counters_get(&counted, sizeof counted) == 0) {
+        printf(
+            "; %.3f MB were counted in sectors of 32, of which the L2 cache serves those that several blocks "
+            "read\n",
+            32e-6 * (double)(counted.global_load_sectors + counted.global_store_sectors));
+        printf(
+            "operations %.3f million; %.3f million were counted on tensor cores; %llu of %llu wavefronts of "
+            "shared memory are bank conflicts\n",
+            products / 1e6, (double)counted.tensor_operations / 1e6,
+            (unsigned long long)counted.shared_bank_conflicts, (unsigned long long)counted.shared_wavefronts);
+    } else {
+        limits_of(cu, device, elements[type].factor, &limit, &bandwidth);
+        printf(": %.1f GB/s of %.0f\n", (double)plan.min_bytes / best_ms / 1e6, bandwidth);
+        printf("operations %.3f million: %.2f TFLOP/s", products / 1e6, products / best_ms / 1e9);
+        if (limit > 0)
+            printf(" of %.0f at the clock that the driver tells%s",
+                   limit / (number == REF_F32 && !precision ? 3 : 1),
+                   number == REF_F32 && !precision ? ", for three products" : "");
+        printf("\n");
+    }
+
+    /* Some elements beside their own bounds. */
+    memset(&r, 0, sizeof r);
+    r.a.type = r.b.type = number;
+    r.a.row = trans_a ? 1 : (size_t)ld[0], r.a.step = trans_a ? (size_t)ld[0] : 1;
+    r.b.row = trans_b ? (size_t)ld[1] : 1, r.b.step = trans_b ? 1 : (size_t)ld[1];
+    r.a.kind = r.b.kind = (int)factors;
+    r.k = alpha < 0 || alpha > 0 ? shape.k : 0;
+    r.depth = (uint32_t)(64 / ref_number_bytes(number));
+    r.single = precision == 1;
+    r.narrow = (device->target & 0xfffu) == 89 && (number == REF_E4M3 || number == REF_E5M2);
+    all = (uint64_t)shape.m * shape.n * shape.batch;
+    step = all / samples | 1;
+    for (i = 0; i < all; i += step, seen++) {
+        uint64_t b = i / ((uint64_t)shape.m * shape.n), row = i / shape.n % shape.m, column = i % shape.n;
+        double bound, other = 0, want, old, have, error;
+        show_progress(&checking, i, all);
+        r.a.data = data[0] + b * stride[0] * ref_number_bytes(number);
+        r.b.data = data[1] + b * stride[1] * ref_number_bytes(number);
+        r.a.factors = factor_data[0] + b * count[0], r.b.factors = factor_data[1] + b * count[1];
+        r.parts = 1;
+        want = ref_matmul_element(&r, (size_t)row, (size_t)column, &bound);
+        r.parts = parts; /* some tiles are in parts */
+        if (parts > 1) (void)ref_matmul_element(&r, (size_t)row, (size_t)column, &other);
+        bound = fabs((double)alpha) * (other > bound ? other : bound);
+        want *= (double)alpha;
+        old = beta < 0 || beta > 0 ? (double)beta
+                                         * ref_get(data[2], (enum ref_format)out_number,
+                                                   (size_t)(b * stride[2] + row * ld[2] + column))
+                                   : 0;
+        bound += 6 * 0x1p-24 * (fabs(want) + fabs(old) + 1);
+        want += old + (bias ? (double)bias_data[column] : 0);
+        want = ref_matmul_activate((int)activation, want, &bound);
+        bound = 1.01 * bound + 1e-37;
+        if (out_number == REF_F16) bound += 0x1p-11 * (fabs(want) + bound) + 0x1p-25;
+        if (out_number == REF_BF16) bound += 0x1p-8 * (fabs(want) + bound);
+        have = ref_get(data[3], (enum ref_format)out_number, (size_t)(b * stride[3] + row * ld[3] + column));
+        error = fabs(have - want);
+        if (out_number == REF_F16 && fabs(want) > 65000) continue; /* infinite or not, either is right */
+        if (!(error <= bound)) wrong++;
+        keep_worst(error, bound, &worst, &worst_bound);
+    }
+    show_progress(&checking, 1, 1);
+    printf("error      %.3g at worst beside a bound of %.3g (derived from the arithmetic); %lu of %lu "
+           "elements wrong: "
+           "%s\n",
+           worst, worst_bound, (unsigned long)wrong, (unsigned long)seen, wrong ? "FAILED" : "ok");
+    for (s = 0; s < 4; s++) free(data[s]);
+    for (s = 0; s < 2; s++) free(factor_data[s]);
+    free(bias_data);
+    free_device(cu);
+    ptxcu_event_destroy(cu, begin);
+    ptxcu_event_destroy(cu, end);
+    ptxcu_close(cu);
+    return wrong != 0;
+}
