@@ -425,6 +425,7 @@ static int create_object(sim_context *c, uint64_t *out, const sim_resource_desc 
         free(t);
         return CU_OUT_OF_MEMORY;
     }
+    if (surface) a->a->surfaced = true;
     t->context = c;
     t->next = objects;
     objects = t;
