@@ -1247,6 +1247,43 @@ static void test_refusals(void) {
 
 /* ---- memory of others ---- */
 
+/* A texture is destroyed behind its last kernel, without another wait. */
+static void test_destroy_at_once(void) {
+    ptxcu_array_desc d;
+    ptxcu_texture_desc td;
+    ptxcu_array array;
+    ptxcu_texture texture;
+    ptxcu_buffer a, b;
+    ptxcu_arg args[4];
+    ptx_launch launch = ptx_launch_1d(FETCHES, 64);
+    float texel = 2.5f, result[4];
+    memset(&d, 0, sizeof d);
+    memset(&td, 0, sizeof td);
+    d.type = PTX_F32;
+    d.width = 1;
+    WORKS(cu, ptxcu_array_create(cu, &d, &array));
+    WORKS(cu, ptxcu_array_upload(cu, &array, NULL, &texel, 0, NULL));
+    td.array = array;
+    WORKS(cu, ptxcu_texture_create(cu, &td, &texture));
+    WORKS(cu, ptxcu_alloc(cu, sizeof in, &a));
+    WORKS(cu, ptxcu_alloc(cu, sizeof out, &b));
+    WORKS(cu, ptxcu_upload(cu, a, 0, in, sizeof in, NULL));
+    args[0] = ptxcu_arg_u64(texture);
+    args[1] = ptxcu_arg_buffer(a);
+    args[2] = ptxcu_arg_buffer(b);
+    args[3] = ptxcu_arg_u32(1);
+    launch.entry = entries[GEO_1D][MODE_PLAIN][0] - 1;
+    WORKS(cu, ptxcu_launch(cu, program, &launch, args, 4, NULL));
+    WORKS(cu, ptxcu_texture_destroy(cu, texture));
+    WORKS(cu, ptxcu_array_free(cu, &array));
+    WORKS(cu, ptxcu_download(cu, result, b, 0, sizeof result, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    CHECK(result[0] == texel && result[1] == 0);
+    WORKS(cu, ptxcu_free(cu, a));
+    WORKS(cu, ptxcu_free(cu, b));
+    CLEAN();
+}
+
 static void test_external(void) {
     ptxcu_external_desc d;
     ptxcu_external_memory memory = NULL;
@@ -1347,6 +1384,7 @@ int main(int argc, char **argv) {
         ptx_module_free(m);
         if (program) test_textures();
         if (surface_program) test_surfaces();
+        test_destroy_at_once();
         test_refusals();
         test_external();
     }
