@@ -1311,7 +1311,7 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
         return;
     }
     for (length = 1; length <= 128; length++)
-        if (ptx__write_out(row->sig, length, strchr(row->sig, '?') != NULL, program, &results, &sources))
+        if (ptx__expand_signature(row->sig, length, strchr(row->sig, '?') != NULL, program, &results, &sources))
             break;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, type, src, memory);
