@@ -2756,9 +2756,10 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 #define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
 #define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
 /* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
-   how many: 1 to 8. x counts bytes and must be a multiple of the access's size; y, z and layer count texels.
-   outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel; PTX_SURFACE_ZERO: it loads 0 and stores
-   nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4 elements, at most 16 bytes in all. */
+   how many: 1 to 8; a single byte is loaded as a u32. x counts bytes and must be a multiple of the access's
+   size; y, z and layer count texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel;
+   PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4
+   elements, at most 16 bytes in all. */
 #define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
     PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
 #define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
@@ -2811,7 +2812,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 #define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
     ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
 #define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), (dx), (dy), (out))
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 2, ptx_imm(0), (dx), (dy), (out))
 #define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
     ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
 #define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
@@ -2827,7 +2828,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
                         (value))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                          const ptx_val *dx, const ptx_val *dy, ptx_val *out);
 PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
                                 ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
@@ -7744,7 +7745,7 @@ static ptx_val ptx__texel_number(ptx_val v) {
 }
 
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                          const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
     ptx_val list[16], group[4];
     uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
@@ -7756,8 +7757,13 @@ PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type
     for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
     list[0] = texture;
     n = ptx__add_group(list, 1, group, axes);
-    if (with_lod) list[n++] = lod;
-    if (dx && dy) {
+    if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
+        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
+        for (i = 0; out && i < 4; i++) out[i] = ptx__none();
+        return;
+    }
+    if (extra == 1) list[n++] = lod;
+    if (extra == 2) {
         n = ptx__add_group(list, n, dx, axes - layered);
         n = ptx__add_group(list, n, dy, axes - layered);
     }
@@ -7775,12 +7781,19 @@ PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, u
              NULL, NULL, out);
 }
 
-/* The type of bits of that size. */
-static ptx_type ptx__bits_type(ptx_type type) {
+/* The type of bits that surfaces move for a type; PTX_NONE after an error. */
+static ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
     uint32_t bytes = ptx_type_bytes(type);
+    if (n != 1 && n != 2 && n != 4) {
+        if (k) ptx__fail(k, PTX_E_VECTOR, site, "n is %u, must be 1, 2 or 4 elements", (unsigned)n);
+        return PTX_NONE;
+    }
     if (bytes == 1) return PTX_B8;
     if (bytes == 2) return PTX_B16;
-    return bytes == 4 ? PTX_B32 : bytes == 8 ? PTX_B64 : PTX_NONE;
+    if (bytes == 4) return PTX_B32;
+    if (bytes == 8) return PTX_B64;
+    if (k) ptx__fail(k, PTX_E_TYPE, site, "type is %s, must have 1, 2, 4 or 8 bytes", ptx_type_name(type));
+    return PTX_NONE;
 }
 
 static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
@@ -7798,9 +7811,13 @@ PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
-    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
+    ptx_type bits = ptx__surface_type(k, site, type, n);
+    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    if (bits == PTX_NONE) return;
+    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, n, out);
     for (i = 0; out && i < n && i < 4; i++)
-        if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
+        if (ptx_type_bytes(type) == 1) out[i] = ptx_as(out[i], PTX_U32);
+        else if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
 }
 
 PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
@@ -7816,8 +7833,14 @@ PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_i
                                        ptx_val b, ptx_val c, const ptx_val *values) {
     ptx_val list[12];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
-    for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+    ptx_type bits = ptx__surface_type(k, site, type, n);
+    if (bits == PTX_NONE) return;
+    if (!values) {
+        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
+        return;
+    }
+    for (i = 0; i < n; i++) list[count++] = values[i];
+    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
 }
 
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,

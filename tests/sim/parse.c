@@ -978,6 +978,7 @@ static void add_registers(parser *s, sim_symbol *y)
         f->register_capacity = capacity;
     }
     y->index = f->register_count;
+    if (need == f->register_count) return;                    /* %p<0> */
     memset(f->register_types + f->register_count, y->type, need - f->register_count);
     f->register_count = need;
 }
