@@ -247,14 +247,9 @@ static int write_png(const char *path, uint32_t width, uint32_t height, const ui
 
 /* A pixel of red, green and blue from 0 to 1; what lies outside is clamped. */
 static inline ptx_val pack_pixel(ptx_kernel *k, const ptx_val rgb[3]) {
-    ptx_val pixel = ptx_u32(0xff000000u);
-    int c;
-    for (c = 0; c < 3; c++) {
-        ptx_val level = ptx_cvt_with(k, PTX_SAT, PTX_F32, rgb[c]);
-        ptx_val byte = ptx_cvt(k, PTX_U32, ptx_fma(k, level, ptx_f32(255), ptx_f32(0.5)));
-        pixel = c ? ptx_bfi(k, byte, pixel, ptx_u32(8 * (unsigned)c), ptx_u32(8)) : ptx_or(k, pixel, byte);
-    }
-    return pixel;
+    ptx_val rgba[4];
+    rgba[0] = rgb[0], rgba[1] = rgb[1], rgba[2] = rgb[2], rgba[3] = ptx_f32(1);
+    return ptx_pack_rgba8(k, rgba);
 }
 
 /* The thread ends where p holds. */
@@ -272,21 +267,6 @@ static inline ptx_val from_centre(ptx_kernel *k, ptx_val index, ptx_val size, pt
     ptx_val middle = ptx_mul(k, ptx_cvt(k, PTX_F32, size), ptx_f32(0.5));
     ptx_val at = ptx_sub(k, ptx_add(k, ptx_cvt(k, PTX_F32, index), ptx_f32(0.5)), middle);
     return ptx_mul(k, at, ptx_div(k, ptx_f32(2), ptx_cvt(k, PTX_F32, height)));
-}
-
-/* Vectors: a . b; out = a + t b; v made as long as 1. */
-static inline ptx_val dot3(ptx_kernel *k, const ptx_val a[3], const ptx_val b[3]) {
-    ptx_val x = ptx_mul(k, a[0], b[0]), xy = ptx_fma(k, a[1], b[1], x);
-    return ptx_fma(k, a[2], b[2], xy);
-}
-static inline void along(ptx_kernel *k, ptx_val out[3], const ptx_val a[3], const ptx_val b[3], ptx_val t) {
-    int c;
-    for (c = 0; c < 3; c++) out[c] = ptx_fma(k, b[c], t, a[c]);
-}
-static inline void normalize3(ptx_kernel *k, ptx_val v[3]) {
-    ptx_val scale = ptx_rsqrt(k, dot3(k, v, v));
-    int c;
-    for (c = 0; c < 3; c++) v[c] = ptx_mul(k, v[c], scale);
 }
 
 /* Opens a device and loads the module's kernels. */
