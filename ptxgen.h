@@ -757,7 +757,7 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* Sets in a row: PTX__0, none; up to three types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each
+/* Sets in a row: {0}, none; up to three types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each
    a single one or one of the groups above. A group that no row has named yet is to be listed here. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
@@ -792,7 +792,6 @@ enum { PTX__CT_0, PTX_TYPES(PTX__ENUM) PTX__TYPE_GROUPS(PTX__GROUP_ENUM) PTX__CT
 #define PTX__ENUM(name) PTX__CM_##name,
 enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX__CM_END };
 #undef PTX__ENUM
-#define PTX__0 {0}
 #define PTX__T1(a) {PTX__CT_##a}
 #define PTX__T2(a, b) {PTX__CT_##a, PTX__CT_##b}
 #define PTX__T3(a, b, c) {PTX__CT_##a, PTX__CT_##b, PTX__CT_##c}
@@ -803,223 +802,205 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__TABLE_ARITHMETIC(OP, FORM)                                                                      \
     /* id mnemonic operands types source allowed needed default ver target */                                \
     /* moves */                                                                                              \
-    OP(MOV, "mov", "*t=t", PTX__T2(BITS, PRED), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                       \
-    FORM(MOV, "mov", "*t=t", PTX__T1(B128), PTX__0, PTX__0, PTX__0, PTX__0, 83, 70)                          \
+    OP(MOV, "mov", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
+    FORM(MOV, "mov", "*t=t", PTX__T1(B128), {0}, {0}, {0}, {0}, 83, 70)                                      \
     /* integers and floats */                                                                                \
-    OP(ADD, "add", "t=tt", PTX__T1(INT), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                              \
-    FORM(ADD, "add", "t=tt", PTX__T2(I32, I64), PTX__0, PTX__M1(CC), PTX__M1(CC), PTX__0, 43, 0)             \
-    FORM(ADD, "add", "t=tt", PTX__T1(S32), PTX__0, PTX__M1(SAT), PTX__M1(SAT), PTX__0, 10, 0)                \
-    FORM(ADD, "add", "t=tt", PTX__T1(X16), PTX__0, PTX__0, PTX__0, PTX__0, 80, 90)                           \
-    FORM(ADD, "add", "t=tt", PTX__T1(F32), PTX__0, PTX__M3(ROUND, FTZ, SAT), PTX__0, PTX__0, 10, 0)          \
-    FORM(ADD, "add", "t=tt", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__0, PTX__0, 10, 0)                    \
-    FORM(ADD, "add", "t=tt", PTX__T1(F32X2), PTX__0, PTX__M2(ROUND, FTZ), PTX__0, PTX__0, 86, 100)           \
-    FORM(ADD, "add", "t=tt", PTX__T1(F16S), PTX__0, PTX__M3(RN, FTZ, SAT), PTX__0, PTX__0, 42, 53)           \
-    FORM(ADD, "add", "t=tt", PTX__T1(BF16S), PTX__0, PTX__M1(RN), PTX__0, PTX__0, 78, 90)                    \
-    OP(ADDC, "addc", "t=tt", PTX__T2(I32, I64), PTX__0, PTX__M1(CC), PTX__0, PTX__0, 43, 0)                  \
-    OP(ADD_F32, "add%m.f32%s", "f=cf", PTX__0, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__0, PTX__0, 86, 100)   \
-    OP(SUB, "sub", "t=tt", PTX__T1(INT), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                              \
-    FORM(SUB, "sub", "t=tt", PTX__T2(I32, I64), PTX__0, PTX__M1(CC), PTX__M1(CC), PTX__0, 43, 0)             \
-    FORM(SUB, "sub", "t=tt", PTX__T1(S32), PTX__0, PTX__M1(SAT), PTX__M1(SAT), PTX__0, 10, 0)                \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F32), PTX__0, PTX__M3(ROUND, FTZ, SAT), PTX__0, PTX__0, 10, 0)          \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__0, PTX__0, 10, 0)                    \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F32X2), PTX__0, PTX__M2(ROUND, FTZ), PTX__0, PTX__0, 86, 100)           \
-    FORM(SUB, "sub", "t=tt", PTX__T1(F16S), PTX__0, PTX__M3(RN, FTZ, SAT), PTX__0, PTX__0, 42, 53)           \
-    FORM(SUB, "sub", "t=tt", PTX__T1(BF16S), PTX__0, PTX__M1(RN), PTX__0, PTX__0, 78, 90)                    \
-    OP(SUBC, "subc", "t=tt", PTX__T2(I32, I64), PTX__0, PTX__M1(CC), PTX__0, PTX__0, 43, 0)                  \
-    OP(SUB_F32, "sub%m.f32%s", "f=cf", PTX__0, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__0, PTX__0, 86, 100)   \
-    OP(MUL, "mul", "t=tt", PTX__T1(INT), PTX__0, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)           \
-    FORM(MUL, "mul", "w=tt", PTX__T2(I16, I32), PTX__0, PTX__M1(WIDE), PTX__M1(WIDE), PTX__0, 10, 0)         \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F32), PTX__0, PTX__M3(ROUND, FTZ, SAT), PTX__0, PTX__0, 10, 0)          \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__0, PTX__0, 10, 0)                    \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F32X2), PTX__0, PTX__M2(ROUND, FTZ), PTX__0, PTX__0, 86, 100)           \
-    FORM(MUL, "mul", "t=tt", PTX__T1(F16S), PTX__0, PTX__M3(RN, FTZ, SAT), PTX__0, PTX__0, 42, 53)           \
-    FORM(MUL, "mul", "t=tt", PTX__T1(BF16S), PTX__0, PTX__M1(RN), PTX__0, PTX__0, 78, 90)                    \
-    OP(MUL24, "mul24", "t=tt", PTX__T1(I32), PTX__0, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)       \
-    OP(MAD, "mad", "t=ttt", PTX__T1(INT), PTX__0, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)          \
-    FORM(MAD, "mad", "t=ttt", PTX__T2(I32, I64), PTX__0, PTX__M2(LOHI, CC), PTX__M2(LOHI, CC),               \
-        PTX__M1(LO), 43, 0)                                                                                  \
-    FORM(MAD, "mad", "t=ttt", PTX__T1(S32), PTX__0, PTX__M2(HI, SAT), PTX__M2(HI, SAT), PTX__0, 10, 0)       \
-    FORM(MAD, "mad", "w=ttw", PTX__T2(I16, I32), PTX__0, PTX__M1(WIDE), PTX__M1(WIDE), PTX__0, 10, 0)        \
-    OP(MADC, "madc", "t=ttt", PTX__T2(I32, I64), PTX__0, PTX__M2(LOHI, CC), PTX__M1(LOHI), PTX__M1(LO),      \
+    OP(ADD, "add", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    FORM(ADD, "add", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
+    FORM(ADD, "add", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
+    FORM(ADD, "add", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
+    FORM(ADD, "add", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
+    FORM(ADD, "add", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
+    FORM(ADD, "add", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
+    FORM(ADD, "add", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
+    FORM(ADD, "add", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
+    OP(ADDC, "addc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
+    OP(SUB, "sub", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    FORM(SUB, "sub", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), PTX__M1(CC), {0}, 43, 0)                   \
+    FORM(SUB, "sub", "t=tt", PTX__T1(S32), {0}, PTX__M1(SAT), PTX__M1(SAT), {0}, 10, 0)                      \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
+    FORM(SUB, "sub", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
+    FORM(SUB, "sub", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
+    OP(SUBC, "subc", "t=tt", PTX__T2(I32, I64), {0}, PTX__M1(CC), {0}, {0}, 43, 0)                           \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), {0}, {0}, 86, 100)            \
+    OP(MUL, "mul", "t=tt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)              \
+    FORM(MUL, "mul", "w=tt", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)               \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), {0}, {0}, 10, 0)                   \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), {0}, {0}, 10, 0)                             \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), {0}, {0}, 86, 100)                    \
+    FORM(MUL, "mul", "t=tt", PTX__T1(F16S), {0}, PTX__M3(RN, FTZ, SAT), {0}, {0}, 42, 53)                    \
+    FORM(MUL, "mul", "t=tt", PTX__T1(BF16S), {0}, PTX__M1(RN), {0}, {0}, 78, 90)                             \
+    OP(MUL24, "mul24", "t=tt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)          \
+    OP(MAD, "mad", "t=ttt", PTX__T1(INT), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)             \
+    FORM(MAD, "mad", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M2(LOHI, CC), PTX__M1(LO),     \
         43, 0)                                                                                               \
-    OP(MAD24, "mad24", "t=ttt", PTX__T1(I32), PTX__0, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)      \
-    FORM(MAD24, "mad24", "t=ttt", PTX__T1(S32), PTX__0, PTX__M2(HI, SAT), PTX__M2(HI, SAT), PTX__0, 10, 0)   \
-    OP(SAD, "sad", "t=ttt", PTX__T1(INT), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                             \
-    OP(DP4A, "dp4a", "y=tcu", PTX__T1(I32), PTX__T1(I32), PTX__0, PTX__0, PTX__0, 50, 61)                    \
-    OP(DP2A, "dp2a", "y=tcu", PTX__T1(I32), PTX__T1(I32), PTX__M1(LOHI), PTX__M1(LOHI), PTX__0, 50, 61)      \
-    OP(FMA, "fma", "t=ttt", PTX__T1(F32), PTX__0, PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN),     \
-        10, 0)                                                                                               \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)      \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F32X2), PTX__0, PTX__M2(ROUND, FTZ), PTX__M1(ROUND), PTX__M1(RN),      \
-        86, 100)                                                                                             \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(F16S), PTX__0, PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN), PTX__M1(RN),     \
-        42, 53)                                                                                              \
-    FORM(FMA, "fma", "t=ttt", PTX__T1(BF16S), PTX__0, PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN), 70, 80)   \
-    FORM(FMA, "fma", "t=ttt", PTX__T2(F16S, BF16S), PTX__0, PTX__M3(RN, OOB, RELU), PTX__M2(RN, OOB),        \
+    FORM(MAD, "mad", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)             \
+    FORM(MAD, "mad", "w=ttw", PTX__T2(I16, I32), {0}, PTX__M1(WIDE), PTX__M1(WIDE), {0}, 10, 0)              \
+    OP(MADC, "madc", "t=ttt", PTX__T2(I32, I64), {0}, PTX__M2(LOHI, CC), PTX__M1(LOHI), PTX__M1(LO), 43, 0)  \
+    OP(MAD24, "mad24", "t=ttt", PTX__T1(I32), {0}, PTX__M1(LOHI), PTX__M1(LOHI), PTX__M1(LO), 10, 0)         \
+    FORM(MAD24, "mad24", "t=ttt", PTX__T1(S32), {0}, PTX__M2(HI, SAT), PTX__M2(HI, SAT), {0}, 10, 0)         \
+    OP(SAD, "sad", "t=ttt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                         \
+    OP(DP4A, "dp4a", "y=tcu", PTX__T1(I32), PTX__T1(I32), {0}, {0}, {0}, 50, 61)                             \
+    OP(DP2A, "dp2a", "y=tcu", PTX__T1(I32), PTX__T1(I32), PTX__M1(LOHI), PTX__M1(LOHI), {0}, 50, 61)         \
+    OP(FMA, "fma", "t=ttt", PTX__T1(F32), {0}, PTX__M3(ROUND, FTZ, SAT), PTX__M1(ROUND), PTX__M1(RN), 10, 0) \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(F32X2), {0}, PTX__M2(ROUND, FTZ), PTX__M1(ROUND), PTX__M1(RN), 86,     \
+        100)                                                                                                 \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(F16S), {0}, PTX__M1(RN_FTZ_SAT_RELU), PTX__M1(RN), PTX__M1(RN), 42,    \
+        53)                                                                                                  \
+    FORM(FMA, "fma", "t=ttt", PTX__T1(BF16S), {0}, PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN), 70, 80)      \
+    FORM(FMA, "fma", "t=ttt", PTX__T2(F16S, BF16S), {0}, PTX__M3(RN, OOB, RELU), PTX__M2(RN, OOB),           \
         PTX__M1(RN), 81, 90)                                                                                 \
-    OP(FMA_F32, "fma%m.f32%s", "f=ccf", PTX__0, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__M1(ROUND),           \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", {0}, PTX__T1(H16), PTX__M2(ROUND, SAT), PTX__M1(ROUND),              \
         PTX__M1(RN), 86, 100)                                                                                \
-    OP(DIV, "div", "t=tt", PTX__T1(INT), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                              \
-    FORM(DIV, "div", "t=tt", PTX__T1(F32), PTX__0, PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),            \
+    OP(DIV, "div", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    FORM(DIV, "div", "t=tt", PTX__T1(F32), {0}, PTX__M1(DIVIDE), PTX__M3(ROUND, APPROX, FULL),               \
         PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(DIV, "div", "t=tt", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)       \
-    OP(REM, "rem", "t=tt", PTX__T1(INT), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                              \
-    OP(ABS, "abs", "t=t", PTX__T2(SINT, F64), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                         \
-    FORM(ABS, "abs", "t=t", PTX__T1(F32), PTX__0, PTX__M1(FTZ), PTX__0, PTX__0, 10, 0)                       \
-    FORM(ABS, "abs", "t=t", PTX__T1(F16S), PTX__0, PTX__M1(FTZ), PTX__0, PTX__0, 65, 53)                     \
-    FORM(ABS, "abs", "t=t", PTX__T1(BF16S), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80)                          \
-    OP(NEG, "neg", "t=t", PTX__T2(SINT, F64), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                         \
-    FORM(NEG, "neg", "t=t", PTX__T1(F32), PTX__0, PTX__M1(FTZ), PTX__0, PTX__0, 10, 0)                       \
-    FORM(NEG, "neg", "t=t", PTX__T1(F16S), PTX__0, PTX__M1(FTZ), PTX__0, PTX__0, 60, 53)                     \
-    FORM(NEG, "neg", "t=t", PTX__T1(BF16S), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80)                          \
-    OP(MIN, "min", "t=tt", PTX__T2(INT, F64), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                         \
-    FORM(MIN, "min", "t=tt", PTX__T1(S32), PTX__0, PTX__M1(RELU), PTX__M1(RELU), PTX__0, 80, 90)             \
-    FORM(MIN, "min", "t=tt", PTX__T1(X16), PTX__0, PTX__0, PTX__0, PTX__0, 80, 90)                           \
-    FORM(MIN, "min", "t=tt", PTX__T1(S16X2), PTX__0, PTX__M1(RELU), PTX__M1(RELU), PTX__0, 80, 90)           \
-    FORM(MIN, "min", "t=tt", PTX__T1(F32), PTX__0, PTX__M3(FTZ, NAN, XORSIGN_ABS), PTX__0, PTX__0, 10, 0)    \
-    FORM(MIN, "min", "t=ttt", PTX__T1(F32), PTX__0, PTX__M3(FTZ, NAN, ABS_OF), PTX__0, PTX__0, 88, 100)      \
-    FORM(MIN, "min", "t=tt", PTX__T1(F16S), PTX__0, PTX__M3(FTZ, NAN, XORSIGN_ABS), PTX__0, PTX__0, 70, 80)  \
-    FORM(MIN, "min", "t=tt", PTX__T1(BF16S), PTX__0, PTX__M2(NAN, XORSIGN_ABS), PTX__0, PTX__0, 70, 80)      \
-    OP(MAX, "max", "t=tt", PTX__T2(INT, F64), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                         \
-    FORM(MAX, "max", "t=tt", PTX__T1(S32), PTX__0, PTX__M1(RELU), PTX__M1(RELU), PTX__0, 80, 90)             \
-    FORM(MAX, "max", "t=tt", PTX__T1(X16), PTX__0, PTX__0, PTX__0, PTX__0, 80, 90)                           \
-    FORM(MAX, "max", "t=tt", PTX__T1(S16X2), PTX__0, PTX__M1(RELU), PTX__M1(RELU), PTX__0, 80, 90)           \
-    FORM(MAX, "max", "t=tt", PTX__T1(F32), PTX__0, PTX__M3(FTZ, NAN, XORSIGN_ABS), PTX__0, PTX__0, 10, 0)    \
-    FORM(MAX, "max", "t=ttt", PTX__T1(F32), PTX__0, PTX__M3(FTZ, NAN, ABS_OF), PTX__0, PTX__0, 88, 100)      \
-    FORM(MAX, "max", "t=tt", PTX__T1(F16S), PTX__0, PTX__M3(FTZ, NAN, XORSIGN_ABS), PTX__0, PTX__0, 70, 80)  \
-    FORM(MAX, "max", "t=tt", PTX__T1(BF16S), PTX__0, PTX__M2(NAN, XORSIGN_ABS), PTX__0, PTX__0, 70, 80)      \
-    OP(RCP, "rcp", "t=t", PTX__T1(F32), PTX__0, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),         \
+    FORM(DIV, "div", "t=tt", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)          \
+    OP(REM, "rem", "t=tt", PTX__T1(INT), {0}, {0}, {0}, {0}, 10, 0)                                          \
+    OP(ABS, "abs", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(ABS, "abs", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
+    FORM(ABS, "abs", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 65, 53)                              \
+    FORM(ABS, "abs", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
+    OP(NEG, "neg", "t=t", PTX__T2(SINT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(NEG, "neg", "t=t", PTX__T1(F32), {0}, PTX__M1(FTZ), {0}, {0}, 10, 0)                                \
+    FORM(NEG, "neg", "t=t", PTX__T1(F16S), {0}, PTX__M1(FTZ), {0}, {0}, 60, 53)                              \
+    FORM(NEG, "neg", "t=t", PTX__T1(BF16S), {0}, {0}, {0}, {0}, 70, 80)                                      \
+    OP(MIN, "min", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(MIN, "min", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
+    FORM(MIN, "min", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
+    FORM(MIN, "min", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
+    FORM(MIN, "min", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
+    FORM(MIN, "min", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
+    FORM(MIN, "min", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
+    FORM(MIN, "min", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
+    OP(MAX, "max", "t=tt", PTX__T2(INT, F64), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    FORM(MAX, "max", "t=tt", PTX__T1(S32), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                   \
+    FORM(MAX, "max", "t=tt", PTX__T1(X16), {0}, {0}, {0}, {0}, 80, 90)                                       \
+    FORM(MAX, "max", "t=tt", PTX__T1(S16X2), {0}, PTX__M1(RELU), PTX__M1(RELU), {0}, 80, 90)                 \
+    FORM(MAX, "max", "t=tt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 10, 0)             \
+    FORM(MAX, "max", "t=ttt", PTX__T1(F32), {0}, PTX__M3(FTZ, NAN, ABS_OF), {0}, {0}, 88, 100)               \
+    FORM(MAX, "max", "t=tt", PTX__T1(F16S), {0}, PTX__M3(FTZ, NAN, XORSIGN_ABS), {0}, {0}, 70, 80)           \
+    FORM(MAX, "max", "t=tt", PTX__T1(BF16S), {0}, PTX__M2(NAN, XORSIGN_ABS), {0}, {0}, 70, 80)               \
+    OP(RCP, "rcp", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),            \
         PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(RCP, "rcp", "t=t", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)        \
-    FORM(RCP, "rcp", "t=t", PTX__T1(F64), PTX__0, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ), PTX__0, 21, 0) \
-    OP(SQRT, "sqrt", "t=t", PTX__T1(F32), PTX__0, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),       \
+    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)           \
+    FORM(RCP, "rcp", "t=t", PTX__T1(F64), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ), {0}, 21, 0)       \
+    OP(SQRT, "sqrt", "t=t", PTX__T1(F32), {0}, PTX__M3(ROUND, APPROX, FTZ), PTX__M2(ROUND, APPROX),          \
         PTX__M1(RN), 10, 0)                                                                                  \
-    FORM(SQRT, "sqrt", "t=t", PTX__T1(F64), PTX__0, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)      \
-    OP(RSQRT, "rsqrt", "t=t", PTX__T1(FLT), PTX__0, PTX__M2(APPROX, FTZ), PTX__M1(APPROX),                   \
-        PTX__M1(APPROX), 40, 0)                                                                              \
-    OP(EX2, "ex2", "t=t", PTX__T1(F32), PTX__0, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),      \
-        10, 0)                                                                                               \
-    FORM(EX2, "ex2", "t=t", PTX__T1(F16S), PTX__0, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 70,    \
-        75)                                                                                                  \
-    FORM(EX2, "ex2", "t=t", PTX__T1(BF16S), PTX__0, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ),              \
+    FORM(SQRT, "sqrt", "t=t", PTX__T1(F64), {0}, PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 10, 0)         \
+    OP(RSQRT, "rsqrt", "t=t", PTX__T1(FLT), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),     \
+        40, 0)                                                                                               \
+    OP(EX2, "ex2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    FORM(EX2, "ex2", "t=t", PTX__T1(F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 70, 75)   \
+    FORM(EX2, "ex2", "t=t", PTX__T1(BF16S), {0}, PTX__M2(APPROX, FTZ), PTX__M2(APPROX, FTZ),                 \
         PTX__M1(APPROX_FTZ), 78, 90)                                                                         \
-    OP(LG2, "lg2", "t=t", PTX__T1(F32), PTX__0, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),      \
-        10, 0)                                                                                               \
-    OP(SIN, "sin", "t=t", PTX__T1(F32), PTX__0, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),      \
-        10, 0)                                                                                               \
-    OP(COS, "cos", "t=t", PTX__T1(F32), PTX__0, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX),      \
-        10, 0)                                                                                               \
-    OP(TANH, "tanh", "t=t", PTX__T2(F32, F16S), PTX__0, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX),   \
+    OP(LG2, "lg2", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    OP(SIN, "sin", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    OP(COS, "cos", "t=t", PTX__T1(F32), {0}, PTX__M2(APPROX, FTZ), PTX__M1(APPROX), PTX__M1(APPROX), 10, 0)  \
+    OP(TANH, "tanh", "t=t", PTX__T2(F32, F16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX),      \
         70, 75)                                                                                              \
-    FORM(TANH, "tanh", "t=t", PTX__T1(BF16S), PTX__0, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX),     \
-        78, 90)                                                                                              \
-    OP(TESTP, "testp", "p=t", PTX__T1(FLT), PTX__0, PTX__M1(TEST), PTX__M1(TEST), PTX__0, 20, 0)             \
-    OP(COPYSIGN, "copysign", "t=tt", PTX__T1(FLT), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)
+    FORM(TANH, "tanh", "t=t", PTX__T1(BF16S), {0}, PTX__M1(APPROX), PTX__M1(APPROX), PTX__M1(APPROX), 78,    \
+        90)                                                                                                  \
+    OP(TESTP, "testp", "p=t", PTX__T1(FLT), {0}, PTX__M1(TEST), PTX__M1(TEST), {0}, 20, 0)                   \
+    OP(COPYSIGN, "copysign", "t=tt", PTX__T1(FLT), {0}, {0}, {0}, {0}, 20, 0)
 #define PTX__TABLE_LOGIC(OP, FORM)                                                                           \
     /* logic and bits */                                                                                     \
-    OP(AND, "and", "*t=tt", PTX__T2(BITS, PRED), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                      \
-    OP(OR, "or", "*t=tt", PTX__T2(BITS, PRED), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                        \
-    OP(XOR, "xor", "*t=tt", PTX__T2(BITS, PRED), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                      \
-    OP(NOT, "not", "*t=t", PTX__T2(BITS, PRED), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                       \
-    OP(CNOT, "cnot", "*t=t", PTX__T1(BITS), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                           \
-    OP(SHL, "shl", "*t=te", PTX__T1(BITS), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                            \
-    OP(SHR, "shr", "t=te", PTX__T2(INT, BITS), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                        \
-    OP(SHF_L, "shf.l", "*t=ttj", PTX__T1(B32), PTX__0, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP),      \
-        31, 32)                                                                                              \
-    OP(SHF_R, "shf.r", "*t=ttj", PTX__T1(B32), PTX__0, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP),      \
-        31, 32)                                                                                              \
-    OP(LOP3, "lop3", "*t=ttti", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 43, 50)                        \
-    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T1(B32), PTX__0, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,     \
-        BOOL_OR), PTX__0, 82, 70)                                                                            \
-    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T1(B32), PTX__0, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,     \
-        BOOL_OR), PTX__0, 82, 70)                                                                            \
-    OP(PRMT, "prmt", "*t=ttU", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                          \
-    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                     \
-    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                     \
-    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                     \
-    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                     \
-    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                     \
-    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                   \
-    OP(BFE, "bfe", "t=tej", PTX__T2(I32, I64), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                        \
-    OP(BFI, "bfi", "*t=ttej", PTX__T1(B32_64), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                        \
-    OP(BFIND, "bfind", "u=t", PTX__T2(I32, I64), PTX__0, PTX__M1(SHIFTAMT), PTX__0, PTX__0, 20, 0)           \
-    OP(FNS, "fns.b32", "u=uuu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30)                              \
-    OP(BMSK, "bmsk%m.b32", "u=uu", PTX__0, PTX__0, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__0, 76, 70)         \
-    OP(SZEXT, "szext", "t=tu", PTX__T1(I32), PTX__0, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__0, 76, 70)       \
-    OP(POPC, "popc", "*u=t", PTX__T1(B32_64), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                         \
-    OP(CLZ, "clz", "*u=t", PTX__T1(B32_64), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                           \
-    OP(BREV, "brev", "*t=t", PTX__T1(B32_64), PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                         \
+    OP(AND, "and", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
+    OP(OR, "or", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                    \
+    OP(XOR, "xor", "*t=tt", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                  \
+    OP(NOT, "not", "*t=t", PTX__T2(BITS, PRED), {0}, {0}, {0}, {0}, 10, 0)                                   \
+    OP(CNOT, "cnot", "*t=t", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                       \
+    OP(SHL, "shl", "*t=te", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                        \
+    OP(SHR, "shr", "t=te", PTX__T2(INT, BITS), {0}, {0}, {0}, {0}, 10, 0)                                    \
+    OP(SHF_L, "shf.l", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
+    OP(SHF_R, "shf.r", "*t=ttj", PTX__T1(B32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), PTX__M1(WRAP), 31, 32) \
+    OP(LOP3, "lop3", "*t=ttti", PTX__T1(B32), {0}, {0}, {0}, {0}, 43, 50)                                    \
+    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
+        BOOL_OR), {0}, 82, 70)                                                                               \
+    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T1(B32), {0}, PTX__M2(BOOL_AND, BOOL_OR), PTX__M2(BOOL_AND,        \
+        BOOL_OR), {0}, 82, 70)                                                                               \
+    OP(PRMT, "prmt", "*t=ttU", PTX__T1(B32), {0}, {0}, {0}, {0}, 20, 0)                                      \
+    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", {0}, {0}, {0}, {0}, {0}, 20, 0)                                  \
+    OP(BFE, "bfe", "t=tej", PTX__T2(I32, I64), {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(BFI, "bfi", "*t=ttej", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                    \
+    OP(BFIND, "bfind", "u=t", PTX__T2(I32, I64), {0}, PTX__M1(SHIFTAMT), {0}, {0}, 20, 0)                    \
+    OP(FNS, "fns.b32", "u=uuu", {0}, {0}, {0}, {0}, {0}, 60, 30)                                             \
+    OP(BMSK, "bmsk%m.b32", "u=uu", {0}, {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)                  \
+    OP(SZEXT, "szext", "t=tu", PTX__T1(I32), {0}, PTX__M1(FUNNEL), PTX__M1(FUNNEL), {0}, 76, 70)             \
+    OP(POPC, "popc", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
+    OP(CLZ, "clz", "*u=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                       \
+    OP(BREV, "brev", "*t=t", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 20, 0)                                     \
     /* comparison and selection */                                                                           \
-    OP(SETP, "setp", "p?p=tt", PTX__T1(INT), PTX__0, PTX__M1(CMP_ORDERED), PTX__M1(CMP), PTX__0, 10, 0)      \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(INT), PTX__0, PTX__M2(CMP_ORDERED, BOOL), PTX__M2(BOOL, CMP),      \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(BITS), PTX__0, PTX__M2(EQ, NE), PTX__M1(CMP), PTX__0, 10, 0)        \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(BITS), PTX__0, PTX__M3(EQ, NE, BOOL), PTX__M2(BOOL, CMP),          \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(F32), PTX__0, PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 10, 0)       \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F32), PTX__0, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP),         \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(SETP, "setp", "p?p=tt", PTX__T1(F64), PTX__0, PTX__M1(CMP), PTX__M1(CMP), PTX__0, 10, 0)            \
-    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F64), PTX__0, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), PTX__0,      \
+    OP(SETP, "setp", "p?p=tt", PTX__T1(INT), {0}, PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)            \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(INT), {0}, PTX__M2(CMP_ORDERED, BOOL), PTX__M2(BOOL, CMP), {0},    \
         10, 0)                                                                                               \
-    FORM(SETP, "setp", "p=tt", PTX__T1(F16), PTX__0, PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 42, 53)        \
-    FORM(SETP, "setp", "p=tt", PTX__T1(BF16), PTX__0, PTX__M1(CMP), PTX__M1(CMP), PTX__0, 78, 90)            \
-    FORM(SETP, "setp", "p=ttp", PTX__T1(F16), PTX__0, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), PTX__0,   \
-        42, 53)                                                                                              \
-    FORM(SETP, "setp", "p=ttp", PTX__T1(BF16), PTX__0, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), PTX__0, 78,   \
-        90)                                                                                                  \
-    FORM(SETP, "setp", "p|p=tt", PTX__T1(F16X2), PTX__0, PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 42, 53)    \
-    FORM(SETP, "setp", "p|p=tt", PTX__T1(BF16X2), PTX__0, PTX__M1(CMP), PTX__M1(CMP), PTX__0, 78, 90)        \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T1(F16X2), PTX__0, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP),       \
-        PTX__0, 42, 53)                                                                                      \
-    FORM(SETP, "setp", "p|p=ttp", PTX__T1(BF16X2), PTX__0, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), PTX__0,   \
-        78, 90)                                                                                              \
-    OP(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(INT), PTX__M1(CMP_ORDERED), PTX__M1(CMP), PTX__0,      \
-        10, 0)                                                                                               \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(INT), PTX__M2(CMP_ORDERED, BOOL), PTX__M2(CMP,      \
-        BOOL), PTX__0, 10, 0)                                                                                \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M2(EQ, NE), PTX__M1(CMP), PTX__0, 10, 0) \
-    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M3(EQ, NE, BOOL), PTX__M2(CMP, BOOL),   \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F32), PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 10,   \
+    FORM(SETP, "setp", "p?p=tt", PTX__T1(BITS), {0}, PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)              \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(BITS), {0}, PTX__M3(EQ, NE, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0) \
+    FORM(SETP, "setp", "p?p=tt", PTX__T1(F32), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)             \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F32), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 10,   \
         0)                                                                                                   \
+    FORM(SETP, "setp", "p?p=tt", PTX__T1(F64), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)                  \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T1(F64), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 10, 0)     \
+    FORM(SETP, "setp", "p=tt", PTX__T1(F16), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)              \
+    FORM(SETP, "setp", "p=tt", PTX__T1(BF16), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)                  \
+    FORM(SETP, "setp", "p=ttp", PTX__T1(F16), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0}, 42, 53) \
+    FORM(SETP, "setp", "p=ttp", PTX__T1(BF16), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90)     \
+    FORM(SETP, "setp", "p|p=tt", PTX__T1(F16X2), {0}, PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)          \
+    FORM(SETP, "setp", "p|p=tt", PTX__T1(BF16X2), {0}, PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)              \
+    FORM(SETP, "setp", "p|p=ttp", PTX__T1(F16X2), {0}, PTX__M3(CMP, BOOL, FTZ), PTX__M2(BOOL, CMP), {0},     \
+        42, 53)                                                                                              \
+    FORM(SETP, "setp", "p|p=ttp", PTX__T1(BF16X2), {0}, PTX__M2(CMP, BOOL), PTX__M2(BOOL, CMP), {0}, 78, 90) \
+    OP(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(INT), PTX__M1(CMP_ORDERED), PTX__M1(CMP), {0}, 10, 0)  \
+    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(INT), PTX__M2(CMP_ORDERED, BOOL), PTX__M2(CMP,      \
+        BOOL), {0}, 10, 0)                                                                                   \
+    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M2(EQ, NE), PTX__M1(CMP), {0}, 10, 0)    \
+    FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(BITS), PTX__M3(EQ, NE, BOOL), PTX__M2(CMP, BOOL),   \
+        {0}, 10, 0)                                                                                          \
+    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F32), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 10, 0)   \
     FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F32), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
-        BOOL), PTX__0, 10, 0)                                                                                \
-    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F64), PTX__M1(CMP), PTX__M1(CMP), PTX__0, 10, 0)     \
+        BOOL), {0}, 10, 0)                                                                                   \
+    FORM(SET, "set", "t=cc", PTX__T2(I32, F32), PTX__T1(F64), PTX__M1(CMP), PTX__M1(CMP), {0}, 10, 0)        \
     FORM(SET, "set", "t=ccp", PTX__T2(I32, F32), PTX__T1(F64), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),       \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(SET, "set", "t=cc", PTX__T1(F16), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 42, 53)    \
-    FORM(SET, "set", "t=cc", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 42,    \
-        53)                                                                                                  \
-    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 65,   \
-        53)                                                                                                  \
-    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), PTX__0, 65, 53)  \
-    FORM(SET, "set", "t=cc", PTX__T1(BF16), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), PTX__0, 78, 90)       \
-    FORM(SET, "set", "t=cc", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), PTX__0, 78, 90)   \
-    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), PTX__0, 78, 90)   \
-    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), PTX__0, 78, 90)      \
+        {0}, 10, 0)                                                                                          \
+    FORM(SET, "set", "t=cc", PTX__T1(F16), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)       \
+    FORM(SET, "set", "t=cc", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 42, 53)   \
+    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(F16), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)  \
+    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(F16X2), PTX__M2(CMP, FTZ), PTX__M1(CMP), {0}, 65, 53)     \
+    FORM(SET, "set", "t=cc", PTX__T1(BF16), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)          \
+    FORM(SET, "set", "t=cc", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
+    FORM(SET, "set", "t=cc", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)      \
+    FORM(SET, "set", "t=cc", PTX__T1(I32), PTX__T1(BF16X2), PTX__M1(CMP), PTX__M1(CMP), {0}, 78, 90)         \
     FORM(SET, "set", "t=ccp", PTX__T1(F16), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),       \
-        PTX__0, 42, 53)                                                                                      \
+        {0}, 42, 53)                                                                                         \
     FORM(SET, "set", "t=ccp", PTX__T1(F16X2), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),   \
-        PTX__0, 42, 53)                                                                                      \
+        {0}, 42, 53)                                                                                         \
     FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(F16), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP,         \
-        BOOL), PTX__0, 65, 53)                                                                               \
+        BOOL), {0}, 65, 53)                                                                                  \
     FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(F16X2), PTX__M3(CMP, BOOL, FTZ), PTX__M2(CMP, BOOL),     \
-        PTX__0, 65, 53)                                                                                      \
-    FORM(SET, "set", "t=ccp", PTX__T1(BF16), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),          \
-        PTX__0, 78, 90)                                                                                      \
+        {0}, 65, 53)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T1(BF16), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},     \
+        78, 90)                                                                                              \
     FORM(SET, "set", "t=ccp", PTX__T1(BF16X2), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
-        PTX__0, 78, 90)                                                                                      \
+        {0}, 78, 90)                                                                                         \
     FORM(SET, "set", "t=ccp", PTX__T2(I16, I32), PTX__T1(BF16), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),      \
-        PTX__0, 78, 90)                                                                                      \
-    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL),         \
-        PTX__0, 78, 90)                                                                                      \
-    OP(SELP, "selp", "*t=ttp", PTX__T1(BITS), PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                         \
-    OP(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(S32), PTX__0, PTX__0, PTX__0, 10, 0)                   \
-    FORM(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ), PTX__0, PTX__0, 10, 0)
+        {0}, 78, 90)                                                                                         \
+    FORM(SET, "set", "t=ccp", PTX__T1(I32), PTX__T1(BF16X2), PTX__M2(CMP, BOOL), PTX__M2(CMP, BOOL), {0},    \
+        78, 90)                                                                                              \
+    OP(SELP, "selp", "*t=ttp", PTX__T1(BITS), {0}, {0}, {0}, {0}, 10, 0)                                     \
+    OP(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(S32), {0}, {0}, {0}, 10, 0)                            \
+    FORM(SLCT, "slct", "*t=ttc", PTX__T1(BITS), PTX__T1(F32), PTX__M1(FTZ), {0}, {0}, 10, 0)
 #define PTX__TABLE_CONVERSIONS(OP, FORM)                                                                     \
     /* conversions */                                                                                        \
-    OP(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT), PTX__0, PTX__0, 10, 0,           \
+    OP(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T2(INT, I8), PTX__M1(SAT), {0}, {0}, 10, 0,                 \
         PTX__REGISTERS_3)                                                                                    \
     FORM(CVT, "cvt", "t=c", PTX__T2(INT, I8), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT),                    \
         PTX__M1(ROUND_INT), PTX__M1(RZI), 10, 0)                                                             \
@@ -1043,32 +1024,32 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         SATFINITE), PTX__M1(RN), 81, 80)                                                                     \
     FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F64), PTX__M2(ROUND, SAT), PTX__M1(ROUND), PTX__M1(RN),    \
         10, 0)                                                                                               \
-    FORM(CVT, "cvt", "t=c", PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT), PTX__0, PTX__0, 10, 0)                 \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F16), PTX__M2(FTZ, SAT), PTX__M1(FTZ), PTX__0, 10, 0)      \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__0, PTX__0, 10, 0)            \
+    FORM(CVT, "cvt", "t=c", PTX__T1(FLT), PTX__T1(F16), PTX__M1(SAT), {0}, {0}, 10, 0)                       \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F16), PTX__M2(FTZ, SAT), PTX__M1(FTZ), {0}, 10, 0)         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F32), PTX__M2(FTZ, SAT), {0}, {0}, 10, 0)                  \
     FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M3(ROUND_INT, FTZ, SAT), PTX__M1(ROUND_INT),    \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(SAT), PTX__0, 10, 0)      \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F64), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT),         \
-        PTX__0, 10, 0)                                                                                       \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F16), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT),         \
-        PTX__0, 10, 0)                                                                                       \
+        {0}, 10, 0)                                                                                          \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(F32), PTX__M2(FTZ, SAT), PTX__M1(SAT), {0}, 10, 0)         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(F64), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
+        10, 0)                                                                                               \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(F16), PTX__M2(ROUND_INT, SAT), PTX__M1(ROUND_INT), {0},    \
+        10, 0)                                                                                               \
     FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ),             \
         PTX__M1(RN), 70, 80)                                                                                 \
     FORM(CVT, "cvt", "t=c", PTX__T1(BF16), PTX__T2(F16, F64), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN),   \
         78, 90)                                                                                              \
     FORM(CVT, "cvt", "t=c", PTX__T1(F16), PTX__T1(BF16), PTX__M1(ROUND), PTX__M1(ROUND), PTX__M1(RN), 78,    \
         90)                                                                                                  \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), PTX__0, PTX__0, PTX__0, 71, 80)                     \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), PTX__M1(FTZ), PTX__M1(FTZ), PTX__0, 78, 90)         \
-    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(BF16), PTX__0, PTX__0, PTX__0, 78, 90)                     \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), {0}, {0}, {0}, 71, 80)                              \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F32), PTX__T1(BF16), PTX__M1(FTZ), PTX__M1(FTZ), {0}, 78, 90)            \
+    FORM(CVT, "cvt", "t=c", PTX__T1(F64), PTX__T1(BF16), {0}, {0}, {0}, 78, 90)                              \
     FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RNA), PTX__M1(RNA), PTX__M1(RNA), 70, 80)   \
     FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M2(RNA, SATFINITE), PTX__M2(RNA, SATFINITE),   \
-        PTX__0, 81, 80)                                                                                      \
-    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ), PTX__0,     \
-        78, 90)                                                                                              \
+        {0}, 81, 80)                                                                                         \
+    FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN, RZ), {0}, 78,    \
+        90)                                                                                                  \
     FORM(CVT, "cvt", "t=c", PTX__T1(TF32), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE), PTX__M3(RN, RZ,      \
-        SATFINITE), PTX__0, 86, 100)                                                                         \
+        SATFINITE), {0}, 86, 100)                                                                            \
     FORM(CVT, "cvt", "t=c", PTX__T1(FP8X2), PTX__T1(F16X2), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,        \
         SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
     FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP8X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),     \
@@ -1076,7 +1057,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(CVT, "cvt", "t=c", PTX__T1(F16X2), PTX__T1(FP64X2), PTX__M2(RN, RELU), PTX__M1(RN), PTX__M1(RN),    \
         86, PTX__ON_100UP)                                                                                   \
     FORM(CVT, "cvt", "t=c", PTX__T1(UE8M0X2), PTX__T1(BF16X2), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,       \
-        RP), PTX__0, 86, PTX__ON_100UP)                                                                      \
+        RP), {0}, 86, PTX__ON_100UP)                                                                         \
     FORM(CVT, "cvt", "t=c", PTX__T1(BF16X2), PTX__T1(UE8M0X2), PTX__M1(RN), PTX__M1(RN), PTX__M1(RN), 86,    \
         PTX__ON_100UP)                                                                                       \
     OP(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RN, RZ, RELU), PTX__M2(RN,     \
@@ -1084,1184 +1065,1121 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M1(RN_RZ_RELU_SATFINITE),       \
         PTX__M3(RN, RZ, SATFINITE), PTX__M1(RN), 81, 80)                                                     \
     FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T2(F16X2, BF16X2), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE),       \
-        PTX__M1(RS), PTX__0, 87, PTX__ON_100A_103A)                                                          \
+        PTX__M1(RS), {0}, 87, PTX__ON_100A_103A)                                                             \
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP8X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,    \
         SATFINITE), PTX__M1(RN_SATFINITE), 81, 89)                                                           \
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(FP64X2), PTX__T1(F32), PTX__M3(RN, SATFINITE, RELU), PTX__M2(RN,   \
         SATFINITE), PTX__M1(RN_SATFINITE), 86, PTX__ON_100UP)                                                \
     FORM(CVT_PAIR, "cvt", "t=cc", PTX__T1(UE8M0X2), PTX__T1(F32), PTX__M3(RZ, RP, SATFINITE), PTX__M2(RZ,    \
-        RP), PTX__0, 86, PTX__ON_100UP)                                                                      \
+        RP), {0}, 86, PTX__ON_100UP)                                                                         \
     OP(CVT_QUAD, "cvt", "t={4c}u", PTX__T1(FPX4), PTX__T1(F32), PTX__M3(RS, RELU, SATFINITE), PTX__M2(RS,    \
         SATFINITE), PTX__M1(RS_SATFINITE), 87, PTX__ON_100A_103A, PTX__REGISTERS_3)                          \
-    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__T1(I16), PTX__0, PTX__0, PTX__0, PTX__0, 65, 72)         \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I8), PTX__0, PTX__0, PTX__0, PTX__0, 65, 72)   \
-    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I42), PTX__0, PTX__0, PTX__0, PTX__0, 65, 75)  \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__T1(I16), {0}, {0}, {0}, {0}, 65, 72)                     \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I8), {0}, {0}, {0}, {0}, 65, 72)               \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T1(I42), {0}, {0}, {0}, {0}, 65, 75)              \
     /* addresses */                                                                                          \
-    OP(CVTA_TO, "cvta.to", "t=t", PTX__T1(U64), PTX__0, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE),          \
-        PTX__0, 23, 20)                                                                                      \
-    OP(CVTA, "cvta", "t=t", PTX__T1(U64), PTX__0, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), PTX__0, 23,    \
+    OP(CVTA_TO, "cvta.to", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23,    \
         20)                                                                                                  \
-    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), PTX__0, PTX__M1(M_PARAM), PTX__M1(M_PARAM), PTX__0, 77, 70)      \
-    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), PTX__0, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER),    \
-        PTX__0, 78, 90)                                                                                      \
-    OP(ISSPACEP, "isspacep", "p=d", PTX__0, PTX__0, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), PTX__0,      \
-        31, 20)                                                                                              \
-    FORM(ISSPACEP, "isspacep", "p=d", PTX__0, PTX__0, PTX__M1(M_PARAM), PTX__M1(M_PARAM), PTX__0, 77, 70)    \
-    FORM(ISSPACEP, "isspacep", "p=d", PTX__0, PTX__0, PTX__M1(M_SHARED_CLUSTER),                             \
-        PTX__M1(M_SHARED_CLUSTER), PTX__0, 78, 90)                                                           \
-    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 78, 90)             \
-    OP(MAPA_GENERIC, "mapa.u64", "d=du", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 78, 90)                     \
-    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 78, 90)  \
-    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 78, 90)
+    OP(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 23, 20)      \
+    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)            \
+    FORM(CVTA, "cvta", "t=t", PTX__T1(U64), {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER),       \
+        {0}, 78, 90)                                                                                         \
+    OP(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(CONVERTIBLE), PTX__M1(CONVERTIBLE), {0}, 31, 20)       \
+    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_PARAM), PTX__M1(M_PARAM), {0}, 77, 70)             \
+    FORM(ISSPACEP, "isspacep", "p=d", {0}, {0}, PTX__M1(M_SHARED_CLUSTER), PTX__M1(M_SHARED_CLUSTER), {0},   \
+        78, 90)                                                                                              \
+    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", {0}, {0}, {0}, {0}, {0}, 78, 90)                            \
+    OP(MAPA_GENERIC, "mapa.u64", "d=du", {0}, {0}, {0}, {0}, {0}, 78, 90)                                    \
+    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", {0}, {0}, {0}, {0}, {0}, 78, 90)                 \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", {0}, {0}, {0}, {0}, {0}, 78, 90)
 #define PTX__TABLE_MEMORY(OP, FORM)                                                                          \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", PTX__T1(MEMORY), PTX__0, PTX__M1(LOAD), PTX__0, PTX__0, 10, 0, PTX__GIVES_LANE      \
+    OP(LD, "ld", "~v=m", PTX__T1(MEMORY), {0}, PTX__M1(LOAD), {0}, {0}, 10, 0, PTX__GIVES_LANE               \
         | PTX__DOES_READ)                                                                                    \
-    FORM(LD, "ld", "~v=m", PTX__T1(WORDS), PTX__0, PTX__M1(LOAD32), PTX__M1(VEC32), PTX__0, 88, 100)         \
-    FORM(LD, "ld", "~v=m", PTX__T1(B128), PTX__0, PTX__M1(LOAD_ONE), PTX__0, PTX__0, 83, 70)                 \
-    OP(ST, "st", "~=mv", PTX__T1(MEMORY), PTX__0, PTX__M1(STORE), PTX__0, PTX__0, 10, 0)                     \
-    FORM(ST, "st", "~=mv", PTX__T1(WORDS), PTX__0, PTX__M1(STORE32), PTX__M1(VEC32), PTX__0, 88, 100)        \
-    FORM(ST, "st", "~=mv", PTX__T1(B128), PTX__0, PTX__M1(STORE_ONE), PTX__0, PTX__0, 83, 70)                \
-    OP(LDU, "ldu", "t=m", PTX__T1(MEMORY), PTX__0, PTX__M1(M_GLOBAL), PTX__0, PTX__0, 20, 0,                 \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__T1(MEMORY), PTX__0, PTX__M1(M_GLOBAL), PTX__0, PTX__0, 20, 0)   \
-    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__T1(WORDS), PTX__0,    \
-        PTX__0, PTX__0, PTX__0, 81, 90, PTX__NO_FLOATS)                                                      \
+    FORM(LD, "ld", "~v=m", PTX__T1(WORDS), {0}, PTX__M1(LOAD32), PTX__M1(VEC32), {0}, 88, 100)               \
+    FORM(LD, "ld", "~v=m", PTX__T1(B128), {0}, PTX__M1(LOAD_ONE), {0}, {0}, 83, 70)                          \
+    OP(ST, "st", "~=mv", PTX__T1(MEMORY), {0}, PTX__M1(STORE), {0}, {0}, 10, 0)                              \
+    FORM(ST, "st", "~=mv", PTX__T1(WORDS), {0}, PTX__M1(STORE32), PTX__M1(VEC32), {0}, 88, 100)              \
+    FORM(ST, "st", "~=mv", PTX__T1(B128), {0}, PTX__M1(STORE_ONE), {0}, {0}, 83, 70)                         \
+    OP(LDU, "ldu", "t=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0, PTX__GIVES_LANE)         \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__T1(MEMORY), {0}, PTX__M1(M_GLOBAL), {0}, {0}, 20, 0)            \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__T1(WORDS), {0},       \
+        {0}, {0}, {0}, 81, 90, PTX__NO_FLOATS)                                                               \
     FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r",                \
-        PTX__T1(WORDS), PTX__0, PTX__0, PTX__0, PTX__0, 81, 90)                                              \
-    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__T3(BITS, INT, FLT), PTX__0, PTX__M1(RELEASE_MMIO),           \
-        PTX__M1(RELEASE_GLOBAL), PTX__0, 87, 100, PTX__NO_FLOATS)                                            \
-    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, 100)         \
-    OP(PREFETCH_L1, "prefetch%m.L1", "=m", PTX__0, PTX__0, PTX__M2(M_GLOBAL, M_LOCAL), PTX__0, PTX__0, 20,   \
-        0)                                                                                                   \
-    OP(PREFETCH_L2, "prefetch%m.L2", "=m", PTX__0, PTX__0, PTX__M2(M_GLOBAL, M_LOCAL), PTX__0, PTX__0, 20,   \
-        0)                                                                                                   \
-    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", PTX__0, PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 74, 80)                                                                                      \
-    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", PTX__0, PTX__0, PTX__0, PTX__0,   \
-        PTX__0, 74, 80)                                                                                      \
-    OP(PREFETCHU_L1, "prefetchu.L1", "=o", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                    \
-    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", PTX__0, PTX__0, PTX__M2(M_PARAM, M_CONST),          \
-        PTX__0, PTX__0, 80, 90)                                                                              \
-    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", PTX__0, PTX__0, PTX__M1(M_GLOBAL),          \
-        PTX__0, PTX__0, 74, 80)                                                                              \
-    OP(DISCARD, "discard%m.L2", "=mD", PTX__0, PTX__0, PTX__M1(M_GLOBAL), PTX__0, PTX__0, 74, 80)            \
-    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", PTX__0, PTX__0, PTX__M2(L2_PRIMARY,              \
-        L2_SECONDARY), PTX__M1(L2_PRIMARY), PTX__0, 74, 80)                                                  \
-    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", PTX__0, PTX__0, PTX__M2(L2_PRIMARY,           \
-        L2_SECONDARY), PTX__M1(L2_PRIMARY), PTX__0, 74, 80)                                                  \
-    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", PTX__0, PTX__0, PTX__M3(L2_PRIMARY,          \
-        L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY), PTX__0, 74, 80)                                        \
-    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 74, 80)   \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, I64), PTX__0, PTX__M2(MULTIMEM,         \
-        ATOM_MINMAX), PTX__M1(ATOM_MINMAX), PTX__0, 81, 90, PTX__GIVES_LANE)                                 \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, U64), PTX__0, PTX__M2(MULTIMEM,       \
-        ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                                        \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(B32_64), PTX__0, PTX__M2(MULTIMEM,         \
-        ATOM_BITS), PTX__M1(ATOM_BITS), PTX__0, 81, 90)                                                      \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(FLT), PTX__0, PTX__M2(MULTIMEM,            \
-        ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                                        \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T1(F32), PTX__0,                  \
-        PTX__M2(MULTIMEM, ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                      \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), PTX__0,        \
-        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__0, 81, 90)            \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), PTX__0,        \
-        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F32), PTX__M2(ATOM_ADD, ACC_F32), PTX__0, 82, 90)                    \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), PTX__0,       \
-        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__0, 86,                \
-        PTX__ON_MULTIMEM)                                                                                    \
-    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), PTX__0,       \
-        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F16), PTX__M2(ATOM_ADD, ACC_F16), PTX__0, 86, PTX__ON_MULTIMEM)      \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__T1(WORDS), PTX__0, PTX__M1(MULTIMEM_ST), PTX__0, PTX__0,      \
-        81, 90, PTX__GIVES_LANE)                                                                             \
-    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T3(F32, F16X2, BF16X2), PTX__0,                 \
-        PTX__M1(MULTIMEM_ST), PTX__0, PTX__0, 81, 90)                                                        \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, I64), PTX__0, PTX__M2(MULTIMEM_ST, ATOM_MINMAX),    \
-        PTX__M1(ATOM_MINMAX), PTX__0, 81, 90, PTX__GIVES_LANE)                                               \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, U64), PTX__0, PTX__M2(MULTIMEM_ST, ATOM_ADD),     \
-        PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(B32_64), PTX__0, PTX__M2(MULTIMEM_ST, ATOM_BITS),      \
-        PTX__M1(ATOM_BITS), PTX__0, 81, 90)                                                                  \
-    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(FLT), PTX__0, PTX__M2(MULTIMEM_ST, ATOM_ADD),          \
-        PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                                                   \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T1(F32), PTX__0, PTX__M2(MULTIMEM_ST,         \
-        ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                                        \
-    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), PTX__0,                    \
-        PTX__M3(MULTIMEM_ST, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__0, 81, 90)         \
+        PTX__T1(WORDS), {0}, {0}, {0}, {0}, 81, 90)                                                          \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__T3(BITS, INT, FLT), {0}, PTX__M1(RELEASE_MMIO),              \
+        PTX__M1(RELEASE_GLOBAL), {0}, 87, 100, PTX__NO_FLOATS)                                               \
+    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", {0}, {0}, {0}, {0}, {0}, 86, 100)                        \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", {0}, {0}, PTX__M2(M_GLOBAL, M_LOCAL), {0}, {0}, 20, 0)            \
+    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)      \
+    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", {0}, {0}, {0}, {0}, {0}, 74, 80)  \
+    OP(PREFETCHU_L1, "prefetchu.L1", "=o", {0}, {0}, {0}, {0}, {0}, 20, 0)                                   \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", {0}, {0}, PTX__M2(M_PARAM, M_CONST), {0}, {0},      \
+        80, 90)                                                                                              \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0},      \
+        74, 80)                                                                                              \
+    OP(DISCARD, "discard%m.L2", "=mD", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 74, 80)                        \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", {0}, {0}, PTX__M2(L2_PRIMARY, L2_SECONDARY),     \
+        PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                                    \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", {0}, {0}, PTX__M2(L2_PRIMARY,                 \
+        L2_SECONDARY), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                                     \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", {0}, {0}, PTX__M3(L2_PRIMARY,                \
+        L2_SECONDARY, M_GLOBAL), PTX__M1(L2_PRIMARY), {0}, 74, 80)                                           \
+    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", {0}, {0}, {0}, {0}, {0}, 74, 80)                  \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM,            \
+        ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                    \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM,          \
+        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM,            \
+        ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                                                         \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM, ATOM_ADD),    \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T1(F32), {0}, PTX__M2(MULTIMEM,   \
+        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
+        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)               \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(F16X2, BF16X2), {0},           \
+        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F32), PTX__M2(ATOM_ADD, ACC_F32), {0}, 82, 90)                       \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
+        PTX__M3(MULTIMEM, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 86, PTX__ON_MULTIMEM) \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T2(E4M3X4, E5M2X4), {0},          \
+        PTX__M3(MULTIMEM, ATOM_ADD, ACC_F16), PTX__M2(ATOM_ADD, ACC_F16), {0}, 86, PTX__ON_MULTIMEM)         \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__T1(WORDS), {0}, PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90,       \
+        PTX__GIVES_LANE)                                                                                     \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T3(F32, F16X2, BF16X2), {0},                    \
+        PTX__M1(MULTIMEM_ST), {0}, {0}, 81, 90)                                                              \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(MULTIMEM_ST, ATOM_MINMAX),       \
+        PTX__M1(ATOM_MINMAX), {0}, 81, 90, PTX__GIVES_LANE)                                                  \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T2(I32, U64), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),        \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(B32_64), {0}, PTX__M2(MULTIMEM_ST, ATOM_BITS),         \
+        PTX__M1(ATOM_BITS), {0}, 81, 90)                                                                     \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__T1(FLT), {0}, PTX__M2(MULTIMEM_ST, ATOM_ADD),             \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(MULTIMEM_ST,            \
+        ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                                           \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0},                       \
+        PTX__M3(MULTIMEM_ST, ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)            \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B32_64), PTX__0, PTX__M3(ATOMIC, ATOM_BITS, ATOM_EXCH),         \
-        PTX__M2(ATOM_BITS, ATOM_EXCH), PTX__0, 32, 32, PTX__GIVES_LANE)                                      \
-    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B128), PTX__0, PTX__M2(ATOMIC, ATOM_EXCH),                    \
-        PTX__M1(ATOM_EXCH), PTX__0, 83, 90)                                                                  \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(BITS), PTX__0, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                 \
+    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B32_64), {0}, PTX__M3(ATOMIC, ATOM_BITS, ATOM_EXCH),            \
+        PTX__M2(ATOM_BITS, ATOM_EXCH), {0}, 32, 32, PTX__GIVES_LANE)                                         \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T1(B128), {0}, PTX__M2(ATOMIC, ATOM_EXCH), PTX__M1(ATOM_EXCH),   \
+        {0}, 83, 90)                                                                                         \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(BITS), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                    \
         PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 63, 70, PTX__GIVES_LANE)                                       \
-    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(B128), PTX__0, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),               \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T1(B128), {0}, PTX__M2(ATOMIC_PLAIN, ATOM_CAS),                  \
         PTX__M1(ATOM_CAS), PTX__M1(ATOM_CAS), 83, 90)                                                        \
-    OP(ATOMIC, "atom", "t=mt", PTX__T2(I32, I64), PTX__0, PTX__M2(ATOMIC, ATOM_MINMAX),                      \
-        PTX__M1(ATOM_MINMAX), PTX__0, 32, 32, PTX__GIVES_LANE)                                               \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T3(I32, U64, F32), PTX__0, PTX__M2(ATOMIC, ATOM_ADD),                  \
-        PTX__M1(ATOM_ADD), PTX__0, 20, 20)                                                                   \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F64), PTX__0, PTX__M2(ATOMIC, ATOM_ADD), PTX__M1(ATOM_ADD),         \
-        PTX__0, 50, 60)                                                                                      \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(U32), PTX__0, PTX__M3(ATOMIC, ATOM_INC, ATOM_DEC),                  \
-        PTX__M2(ATOM_INC, ATOM_DEC), PTX__0, 20, 20)                                                         \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F16S), PTX__0, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ),                    \
-        PTX__M2(ATOM_ADD, NOFTZ), PTX__0, 63, 70)                                                            \
-    FORM(ATOMIC, "atom", "t=mt", PTX__T1(BF16S), PTX__0, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ),                   \
-        PTX__M2(ATOM_ADD, NOFTZ), PTX__0, 78, 90)                                                            \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T1(F32), PTX__0, PTX__M2(ATOMIC_GLOBAL,             \
-        ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 81, 90, PTX__GIVES_LANE)                                       \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T2(F16X2, BF16X2), PTX__0,                        \
-        PTX__M1(ATOMIC_NOFTZ), PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), PTX__0, 81, 90)                        \
-    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__T1(H16), PTX__0, PTX__M1(ATOMIC_NOFTZ),           \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), PTX__0, 81, 90)                                               \
-    OP(RED_BITS, "red", "*=mt", PTX__T1(B32_64), PTX__0, PTX__M2(REDUCE, ATOM_BITS), PTX__M1(ATOM_BITS),     \
-        PTX__0, 32, 32)                                                                                      \
-    OP(RED, "red", "=mt", PTX__T2(I32, I64), PTX__0, PTX__M2(REDUCE, ATOM_MINMAX), PTX__M1(ATOM_MINMAX),     \
-        PTX__0, 32, 32)                                                                                      \
-    FORM(RED, "red", "=mt", PTX__T3(I32, U64, F32), PTX__0, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD),    \
-        PTX__0, 20, 20)                                                                                      \
-    FORM(RED, "red", "=mt", PTX__T1(F64), PTX__0, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0,      \
-        50, 60)                                                                                              \
-    FORM(RED, "red", "=mt", PTX__T1(U32), PTX__0, PTX__M3(REDUCE, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,     \
-        ATOM_DEC), PTX__0, 20, 20)                                                                           \
-    FORM(RED, "red", "=mt", PTX__T1(F16S), PTX__0, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,       \
-        NOFTZ), PTX__0, 63, 70)                                                                              \
-    FORM(RED, "red", "=mt", PTX__T1(BF16S), PTX__0, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,      \
-        NOFTZ), PTX__0, 78, 90)                                                                              \
-    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T1(F32), PTX__0, PTX__M2(REDUCE_GLOBAL, ATOM_ADD),         \
-        PTX__M1(ATOM_ADD), PTX__0, 81, 90)                                                                   \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), PTX__0, PTX__M1(REDUCE_NOFTZ),        \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), PTX__0, 81, 90)                                               \
-    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__T1(H16), PTX__0, PTX__M1(REDUCE_NOFTZ),                  \
-        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), PTX__0, 81, 90)                                               \
+    OP(ATOMIC, "atom", "t=mt", PTX__T2(I32, I64), {0}, PTX__M2(ATOMIC, ATOM_MINMAX), PTX__M1(ATOM_MINMAX),   \
+        {0}, 32, 32, PTX__GIVES_LANE)                                                                        \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(ATOMIC, ATOM_ADD),                     \
+        PTX__M1(ATOM_ADD), {0}, 20, 20)                                                                      \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F64), {0}, PTX__M2(ATOMIC, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50,   \
+        60)                                                                                                  \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(U32), {0}, PTX__M3(ATOMIC, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,   \
+        ATOM_DEC), {0}, 20, 20)                                                                              \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(F16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,     \
+        NOFTZ), {0}, 63, 70)                                                                                 \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T1(BF16S), {0}, PTX__M3(ATOMIC, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,    \
+        NOFTZ), {0}, 78, 90)                                                                                 \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T1(F32), {0}, PTX__M2(ATOMIC_GLOBAL, ATOM_ADD),     \
+        PTX__M1(ATOM_ADD), {0}, 81, 90, PTX__GIVES_LANE)                                                     \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(ATOMIC_NOFTZ),    \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__T1(H16), {0}, PTX__M1(ATOMIC_NOFTZ),              \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
+    OP(RED_BITS, "red", "*=mt", PTX__T1(B32_64), {0}, PTX__M2(REDUCE, ATOM_BITS), PTX__M1(ATOM_BITS), {0},   \
+        32, 32)                                                                                              \
+    OP(RED, "red", "=mt", PTX__T2(I32, I64), {0}, PTX__M2(REDUCE, ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0},   \
+        32, 32)                                                                                              \
+    FORM(RED, "red", "=mt", PTX__T3(I32, U64, F32), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD),       \
+        {0}, 20, 20)                                                                                         \
+    FORM(RED, "red", "=mt", PTX__T1(F64), {0}, PTX__M2(REDUCE, ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 50, 60)    \
+    FORM(RED, "red", "=mt", PTX__T1(U32), {0}, PTX__M3(REDUCE, ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC,        \
+        ATOM_DEC), {0}, 20, 20)                                                                              \
+    FORM(RED, "red", "=mt", PTX__T1(F16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,          \
+        NOFTZ), {0}, 63, 70)                                                                                 \
+    FORM(RED, "red", "=mt", PTX__T1(BF16S), {0}, PTX__M3(REDUCE, ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD,         \
+        NOFTZ), {0}, 78, 90)                                                                                 \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T1(F32), {0}, PTX__M2(REDUCE_GLOBAL, ATOM_ADD),            \
+        PTX__M1(ATOM_ADD), {0}, 81, 90)                                                                      \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T2(F16X2, BF16X2), {0}, PTX__M1(REDUCE_NOFTZ),           \
+        PTX__M3(ATOM_ADD, ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                  \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__T1(H16), {0}, PTX__M1(REDUCE_NOFTZ), PTX__M3(ATOM_ADD,   \
+        ATOM_MINMAX, NOFTZ), {0}, 81, 90)                                                                    \
     OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",          \
-        PTX__T1(I32), PTX__0, PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__0, 81,    \
-        90)                                                                                                  \
+        PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 81, 90)      \
     FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(U32), PTX__0, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), PTX__0, 81, 90)      \
+        PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 81, 90)            \
     FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(U64), PTX__0, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 81, 90)                          \
+        PTX__T1(U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 81, 90)                                \
     FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
-        PTX__T1(B32), PTX__0, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), PTX__0, 81, 90)                        \
-    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__T2(I32, I64), PTX__0, PTX__M1(RELEASE_MMIO_ADD),           \
-        PTX__M1(RELEASE_GLOBAL_ADD), PTX__0, 87, 100)
+        PTX__T1(B32), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 81, 90)                              \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__T2(I32, I64), {0}, PTX__M1(RELEASE_MMIO_ADD),              \
+        PTX__M1(RELEASE_GLOBAL_ADD), {0}, 87, 100)
 #define PTX__TABLE_COPIES(OP, FORM)                                                                          \
     /* fences */                                                                                             \
-    OP(FENCE, "fence", "=", PTX__0, PTX__0, PTX__M3(ACQ_REL, SC, SCOPE), PTX__M3(ACQ_REL, SC, SCOPE),        \
+    OP(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQ_REL, SC, SCOPE), PTX__M3(ACQ_REL, SC, SCOPE),              \
         PTX__M1(ACQ_REL), 60, 70)                                                                            \
-    FORM(FENCE, "fence", "=", PTX__0, PTX__0, PTX__M3(ACQUIRE, RELEASE, SCOPE), PTX__M3(ACQUIRE, RELEASE,    \
-        SCOPE), PTX__0, 60, 70)                                                                              \
-    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 75, 70)          \
-    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", PTX__0, PTX__0, PTX__M1(M_GLOBAL), PTX__0, PTX__0, 80,   \
-        90)                                                                                                  \
-    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", PTX__0, PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 80, 90)                                                                                      \
-    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", PTX__0, PTX__0, PTX__0,          \
-        PTX__0, PTX__0, 80, 90)                                                                              \
-    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", PTX__0, PTX__0, PTX__0, PTX__0,      \
-        PTX__0, 80, 90)                                                                                      \
-    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", PTX__0, PTX__0,               \
-        PTX__M1(SCOPE), PTX__M1(SCOPE), PTX__0, 83, 90)                                                      \
-    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", PTX__0, PTX__0,             \
-        PTX__M1(SCOPE), PTX__M1(SCOPE), PTX__0, 83, 90)                                                      \
-    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", PTX__0, PTX__0,   \
-        PTX__0, PTX__0, PTX__0, 86, 90)                                                                      \
-    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", PTX__0, PTX__0, PTX__0,   \
-        PTX__0, PTX__0, 86, 90)                                                                              \
+    FORM(FENCE, "fence", "=", {0}, {0}, PTX__M3(ACQUIRE, RELEASE, SCOPE), PTX__M3(ACQUIRE, RELEASE,          \
+        SCOPE), {0}, 60, 70)                                                                                 \
+    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", {0}, {0}, {0}, {0}, {0}, 75, 70)                         \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", {0}, {0}, PTX__M1(M_GLOBAL), {0}, {0}, 80, 90)           \
+    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)      \
+    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90) \
+    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)     \
+    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", {0}, {0}, PTX__M1(SCOPE),     \
+        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
+    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", {0}, {0}, PTX__M1(SCOPE),   \
+        PTX__M1(SCOPE), {0}, 83, 90)                                                                         \
+    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},    \
+        {0}, {0}, 86, 90)                                                                                    \
+    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", {0}, {0}, {0}, {0},       \
+        {0}, 86, 90)                                                                                         \
     OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
-        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", PTX__0, PTX__0,    \
-        PTX__0, PTX__0, PTX__0, 86, 90)                                                                      \
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", {0}, {0}, {0},     \
+        {0}, {0}, 86, 90)                                                                                    \
     OP(FENCE_PROXY_RELEASE_CTA, "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",     \
-        "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, 90)                                                 \
-    OP(MEMBAR_CTA, "membar.cta", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 14, 0)                         \
-    OP(MEMBAR_GL, "membar.gl", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 14, 0)                           \
-    OP(MEMBAR_SYS, "membar.sys", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)                         \
+        "=", {0}, {0}, {0}, {0}, {0}, 86, 90)                                                                \
+    OP(MEMBAR_CTA, "membar.cta", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                        \
+    OP(MEMBAR_GL, "membar.gl", "=", {0}, {0}, {0}, {0}, {0}, 14, 0)                                          \
+    OP(MEMBAR_SYS, "membar.sys", "=", {0}, {0}, {0}, {0}, {0}, 20, 0)                                        \
     /* asynchronous copies */                                                                                \
-    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", PTX__0, PTX__0, PTX__M1(L2_SIZE), PTX__0, PTX__0,   \
-        70, 80, PTX__DOES_COPY)                                                                              \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", PTX__0, PTX__0, PTX__M1(L2_SIZE), PTX__0,        \
-        PTX__0, 70, 80)                                                                                      \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", PTX__0, PTX__0, PTX__M2(L2_SIZE,                 \
-        L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 74, 80)                                              \
-    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", PTX__0, PTX__0, PTX__M2(L2_SIZE,                \
-        L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 74, 80)                                              \
-    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", PTX__0, PTX__0, PTX__M1(L2_SIZE), PTX__0,   \
-        PTX__0, 75, 80, PTX__DOES_COPY)                                                                      \
-    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", PTX__0, PTX__0, PTX__M1(L2_SIZE), PTX__0, PTX__0,   \
-        70, 80, PTX__DOES_COPY)                                                                              \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", PTX__0, PTX__0, PTX__M1(L2_SIZE), PTX__0,        \
-        PTX__0, 70, 80)                                                                                      \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", PTX__0, PTX__0, PTX__M2(L2_SIZE,                 \
-        L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 74, 80)                                              \
-    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", PTX__0, PTX__0, PTX__M2(L2_SIZE,                \
-        L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 74, 80)                                              \
-    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", PTX__0, PTX__0, PTX__M1(L2_SIZE), PTX__0,   \
-        PTX__0, 75, 80, PTX__DOES_COPY)                                                                      \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70,      \
-        80, PTX__DOES_COMMIT)                                                                                \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,     \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
+        PTX__DOES_COPY)                                                                                      \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
+        80, PTX__DOES_COPY)                                                                                  \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80,       \
+        PTX__DOES_COPY)                                                                                      \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 70, 80)    \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),       \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", {0}, {0}, PTX__M2(L2_SIZE, L2_CACHE_HINT),      \
+        PTX__M1(L2_CACHE_HINT), {0}, 74, 80)                                                                 \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", {0}, {0}, PTX__M1(L2_SIZE), {0}, {0}, 75,   \
+        80, PTX__DOES_COPY)                                                                                  \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 70, 80,                 \
+        PTX__DOES_COMMIT)                                                                                    \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 70, 80,                    \
         PTX__DOES_WAIT_GROUPS)                                                                               \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,          \
-        PTX__DOES_WAIT)                                                                                      \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", PTX__0, PTX__0, PTX__0,        \
-        PTX__0, PTX__0, 70, 80, PTX__DOES_WAIT)                                                              \
-    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", PTX__0, PTX__0,    \
-        PTX__0, PTX__0, PTX__0, 70, 80, PTX__DOES_WAIT)                                                      \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__DOES_WAIT)         \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70,   \
+        80, PTX__DOES_WAIT)                                                                                  \
+    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", {0}, {0}, {0},     \
+        {0}, {0}, 70, 80, PTX__DOES_WAIT)                                                                    \
     /* bulk copies */                                                                                        \
-    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", PTX__0,       \
-        PTX__0, PTX__0, PTX__0, PTX__0, 86, 90, PTX__DOES_BULK)                                              \
-    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", PTX__0,    \
-        PTX__0, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 86, 90)                              \
-    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", PTX__0,       \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, 90, PTX__DOES_BULK)                                              \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", PTX__0,    \
-        PTX__0, PTX__M1(MULTICAST), PTX__M1(MULTICAST), PTX__0, 80, 90)                                      \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", PTX__0,    \
-        PTX__0, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                              \
-    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", PTX__0,   \
-        PTX__0, PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__0, 80, 90)        \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr",          \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90, PTX__DOES_BULK)                                      \
-    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", PTX__0, PTX__0, PTX__0, PTX__0,      \
-        PTX__0, 80, 90, PTX__DOES_BULK)                                                                      \
-    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", PTX__0, PTX__0,                   \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                                      \
-    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", PTX__0, PTX__0,      \
-        PTX__0, PTX__0, PTX__0, 86, 100, PTX__DOES_BULK)                                                     \
-    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", PTX__0,         \
-        PTX__0, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 86, 100)                             \
-    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,     \
-        80, 90)                                                                                              \
-    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", PTX__0, PTX__0,                          \
-        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                                      \
-    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90) \
-    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90)    \
-    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", PTX__0, PTX__0, PTX__0, PTX__0,          \
-        PTX__0, 80, 90)                                                                                      \
+    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", {0}, {0},     \
+        {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                                               \
+    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", {0},       \
+        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                    \
+    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", {0}, {0},     \
+        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", {0},       \
+        {0}, PTX__M1(MULTICAST), PTX__M1(MULTICAST), {0}, 80, 90)                                            \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", {0},       \
+        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", {0},      \
+        {0}, PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)              \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", {0},     \
+        {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                          \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", {0}, {0}, {0}, {0}, {0}, 80, 90,     \
+        PTX__DOES_BULK)                                                                                      \
+    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", {0}, {0},                         \
+        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
+    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", {0}, {0}, {0},       \
+        {0}, {0}, 86, 100, PTX__DOES_BULK)                                                                   \
+    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", {0}, {0},       \
+        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 86, 100)                                        \
+    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", {0}, {0}, {0}, {0}, {0}, 80, 90)            \
+    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", {0}, {0}, PTX__M1(L2_CACHE_HINT),        \
+        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
+    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", {0}, {0}, {0}, {0}, {0}, 80, 90)                \
+    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)                   \
+    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", {0}, {0}, {0}, {0}, {0}, 80, 90)         \
     OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,       \
-        I64), PTX__0, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), PTX__0, 80, 90, PTX__DOES_BULK)            \
+        I64), {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                  \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T2(I32,     \
-        U64), PTX__0, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 80, 90)                                  \
+        U64), {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                        \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC",                  \
-        PTX__T1(B32_64), PTX__0, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), PTX__0, 80, 90)                     \
+        PTX__T1(B32_64), {0}, PTX__M1(ATOM_BITS), PTX__M1(ATOM_BITS), {0}, 80, 90)                           \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(U32),    \
-        PTX__0, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), PTX__0, 80, 90)                    \
+        {0}, PTX__M2(ATOM_INC, ATOM_DEC), PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)                          \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(FLT),    \
-        PTX__0, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), PTX__0, 80, 90)                                        \
+        {0}, PTX__M1(ATOM_ADD), PTX__M1(ATOM_ADD), {0}, 80, 90)                                              \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
-        PTX__0, PTX__M2(ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD, NOFTZ), PTX__0, 80, 90)                          \
+        {0}, PTX__M2(ATOM_ADD, NOFTZ), PTX__M2(ATOM_ADD, NOFTZ), {0}, 80, 90)                                \
     FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T1(H16),    \
-        PTX__0, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), PTX__0, 80, 90)                                  \
+        {0}, PTX__M1(ATOM_MINMAX), PTX__M1(ATOM_MINMAX), {0}, 80, 90)                                        \
     OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(I32), PTX__0, PTX__M2(ATOM_ADD,                \
-        ATOM_MINMAX), PTX__M2(ATOM_ADD, ATOM_MINMAX), PTX__0, 80, 90, PTX__DOES_BULK)                        \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(I32), {0}, PTX__M2(ATOM_ADD, ATOM_MINMAX),     \
+        PTX__M2(ATOM_ADD, ATOM_MINMAX), {0}, 80, 90, PTX__DOES_BULK)                                         \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U64), PTX__0, PTX__M1(ATOM_ADD),               \
-        PTX__M1(ATOM_ADD), PTX__0, 80, 90)                                                                   \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U64), {0}, PTX__M1(ATOM_ADD),                  \
+        PTX__M1(ATOM_ADD), {0}, 80, 90)                                                                      \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(B32), PTX__0, PTX__M1(ATOM_BITS),              \
-        PTX__M1(ATOM_BITS), PTX__0, 80, 90)                                                                  \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(B32), {0}, PTX__M1(ATOM_BITS),                 \
+        PTX__M1(ATOM_BITS), {0}, 80, 90)                                                                     \
     FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
-        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U32), PTX__0, PTX__M2(ATOM_INC, ATOM_DEC),     \
-        PTX__M2(ATOM_INC, ATOM_DEC), PTX__0, 80, 90)
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T1(U32), {0}, PTX__M2(ATOM_INC, ATOM_DEC),        \
+        PTX__M2(ATOM_INC, ATOM_DEC), {0}, 80, 90)
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM)                                                                   \
     /* tensor copies */                                                                                      \
     OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
-        "=s[n{u+d}]b", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, 90, PTX__DOES_BULK)                       \
+        "=s[n{u+d}]b", {0}, {0}, {0}, {0}, {0}, 86, 90, PTX__DOES_BULK)                                      \
     FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", PTX__0, PTX__0, PTX__M1(L2_CACHE_HINT),           \
-        PTX__M1(L2_CACHE_HINT), PTX__0, 86, 90)                                                              \
+        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
+        PTX__M1(L2_CACHE_HINT), {0}, 86, 90)                                                                 \
     OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
-        "=k[n{u+d}]r", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90, PTX__DOES_BULK)                       \
+        "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                      \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", PTX__0, PTX__0, PTX__M1(MULTICAST),               \
-        PTX__M1(MULTICAST), PTX__0, 80, 90)                                                                  \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", {0}, {0}, PTX__M1(MULTICAST),                     \
+        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", PTX__0, PTX__0, PTX__M1(L2_CACHE_HINT),           \
-        PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                                                              \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", {0}, {0}, PTX__M1(L2_CACHE_HINT),                 \
+        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
     FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", PTX__0, PTX__0, PTX__M2(MULTICAST,               \
-        L2_CACHE_HINT), PTX__M2(MULTICAST, L2_CACHE_HINT), PTX__0, 80, 90)                                   \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", {0}, {0}, PTX__M2(MULTICAST, L2_CACHE_HINT),     \
+        PTX__M2(MULTICAST, L2_CACHE_HINT), {0}, 80, 90)                                                      \
     OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
-        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", PTX__0, PTX__0, PTX__0, PTX__0,         \
-        PTX__0, 86, PTX__ON_100_110, PTX__DOES_BULK)                                                         \
+        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", {0}, {0}, {0}, {0}, {0}, 86,            \
+        PTX__ON_100_110, PTX__DOES_BULK)                                                                     \
     OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86,           \
-        PTX__ON_100_110, PTX__DOES_BULK)                                                                     \
+        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,         \
+        PTX__DOES_BULK)                                                                                      \
     OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
-        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, 100,      \
-        PTX__DOES_BULK)                                                                                      \
+        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)     \
     OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80,      \
-        90, PTX__DOES_BULK)                                                                                  \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK) \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", PTX__0, PTX__0, PTX__M1(MULTICAST),           \
-        PTX__M1(MULTICAST), PTX__0, 80, 90)                                                                  \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", {0}, {0}, PTX__M1(MULTICAST),                 \
+        PTX__M1(MULTICAST), {0}, 80, 90)                                                                     \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
-        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", PTX__0, PTX__0, PTX__M1(L2_CACHE_HINT),       \
-        PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                                                              \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", {0}, {0}, PTX__M1(L2_CACHE_HINT),             \
+        PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                                                 \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
-        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86,      \
-        PTX__ON_100_110, PTX__DOES_BULK)                                                                     \
-    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", PTX__0,      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, 90, PTX__DOES_BULK)                                              \
-    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd",         \
-        PTX__0, PTX__0, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                      \
-    OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90, PTX__DOES_BULK)                        \
-    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
-        "=[n{5u}]s", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__DOES_BULK)            \
-    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
-        "=[n{u+d}]s", PTX__0, PTX__0, PTX__M1(BULK_REDUCE), PTX__M1(BULK_REDUCE), PTX__0, 80, 90,            \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110,    \
         PTX__DOES_BULK)                                                                                      \
-    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", PTX__0, PTX__0,     \
-        PTX__0, PTX__0, PTX__0, 80, 90)                                                                      \
-    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", PTX__0,        \
-        PTX__0, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), PTX__0, 80, 90)                              \
-    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", PTX__0,        \
-        PTX__0, PTX__M1(M_GLOBAL), PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                    \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", {0}, {0},    \
+        {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                                               \
+    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", {0},    \
+        {0}, PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                    \
+    OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
+        "=[n{u+i}]s", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__DOES_BULK)                                       \
+    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
+        "=[n{5u}]s", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100_110, PTX__DOES_BULK)                           \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group",                \
+        "=[n{u+d}]s", {0}, {0}, PTX__M1(BULK_REDUCE), PTX__M1(BULK_REDUCE), {0}, 80, 90, PTX__DOES_BULK)     \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", {0}, {0}, {0},      \
+        {0}, {0}, 80, 90)                                                                                    \
+    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", {0}, {0},      \
+        PTX__M1(L2_CACHE_HINT), PTX__M1(L2_CACHE_HINT), {0}, 80, 90)                                         \
+    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", {0}, {0},      \
+        PTX__M1(M_GLOBAL), {0}, {0}, 83, PTX__ON_90A_100UP)                                                  \
     OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
-        "=sd", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                \
-    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", PTX__0, PTX__0,   \
-        PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                                       \
-    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", PTX__0,    \
-        PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                               \
+        "=sd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
+    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", {0}, {0}, {0},    \
+        {0}, {0}, 83, PTX__ON_90A_100UP)                                                                     \
+    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", {0},       \
+        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
     OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu",      \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                       \
+        {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                      \
     OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
-        "=sVd", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                               \
+        "=sVd", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
     OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
-        "=sVu", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                               \
-    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", PTX__0,   \
-        PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                               \
+        "=sVu", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                              \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", {0},      \
+        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
     OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
-        "=sW", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                \
-    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV",        \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                       \
-    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", PTX__0,      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 83, PTX__ON_90A_100UP)                                               \
+        "=sW", {0}, {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                               \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", {0},   \
+        {0}, {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                           \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", {0}, {0},    \
+        {0}, {0}, {0}, 83, PTX__ON_90A_100UP)                                                                \
     OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
-        "=sR", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, PTX__ON_100UP)                                    \
+        "=sR", {0}, {0}, {0}, {0}, {0}, 86, PTX__ON_100UP)                                                   \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", PTX__0, PTX__0, PTX__M1(SCOPE), PTX__M1(SCOPE), PTX__0, 83, 90,   \
+        ".release%m.sync.aligned", "=gsD", {0}, {0}, PTX__M1(SCOPE), PTX__M1(SCOPE), {0}, 83, 90,            \
         PTX__BY_WARP)                                                                                        \
     /* mbarrier */                                                                                           \
-    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,     \
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)   \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)  \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,                \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,    \
-        PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70,     \
-        80, PTX__GIVES_LANE)                                                                                 \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 71,   \
-        80)                                                                                                  \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,      \
-        78, 90)                                                                                              \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,      \
-        78, 90)                                                                                              \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", PTX__0, PTX__0, PTX__M3(RELEASE,       \
-        CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__0, 80, 90)                                       \
-    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", PTX__0, PTX__0, PTX__M3(RELAXED,       \
-        CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__0, 86, 90)                                       \
-    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", PTX__0, PTX__0,              \
-        PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90,    \
-        PTX__GIVES_LANE)                                                                                     \
-    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", PTX__0, PTX__0,           \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", {0}, {0}, {0}, {0}, {0}, 71, 80)              \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)             \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELEASE, CTA,        \
+        CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), {0}, 80, 90)                                               \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", {0}, {0}, PTX__M3(RELAXED, CTA,        \
+        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                                               \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", {0}, {0}, PTX__M3(RELEASE,   \
+        CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90, PTX__GIVES_LANE)    \
+    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", {0}, {0},                 \
         PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80, 90)    \
-    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", PTX__0, PTX__0,          \
-        PTX__0, PTX__0, PTX__0, 70, 80, PTX__GIVES_LANE)                                                     \
-    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", PTX__0, PTX__0, PTX__0,    \
-        PTX__0, PTX__0, 80, 90, PTX__GIVES_LANE)                                                             \
-    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", PTX__0, PTX__0,          \
-        PTX__0, PTX__0, PTX__0, 80, 90)                                                                      \
-    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT",         \
-        PTX__0, PTX__0, PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER),                      \
-        PTX__M1(RELEASE_CLUSTER), 80, 90, PTX__GIVES_LANE)                                                   \
-    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", PTX__0, PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 70, 80, PTX__GIVES_LANE)                                                                     \
-    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", PTX__0, PTX__0, PTX__0, PTX__0,    \
-        PTX__0, 78, 90)                                                                                      \
-    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", PTX__0,        \
-        PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__GIVES_LANE)                                             \
-    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", PTX__0, PTX__0, PTX__M3(RELAXED,   \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", {0}, {0}, {0}, {0},      \
+        {0}, 70, 80, PTX__GIVES_LANE)                                                                        \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", {0}, {0}, {0}, {0}, {0},   \
+        80, 90, PTX__GIVES_LANE)                                                                             \
+    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", {0}, {0}, {0}, {0},      \
+        {0}, 80, 90)                                                                                         \
+    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", {0},    \
+        {0}, PTX__M3(RELEASE, CTA, CLUSTER), PTX__M3(RELEASE, CTA, CLUSTER), PTX__M1(RELEASE_CLUSTER), 80,   \
+        90, PTX__GIVES_LANE)                                                                                 \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", {0}, {0}, {0}, {0}, {0}, 70, 80,      \
+        PTX__GIVES_LANE)                                                                                     \
+    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
+    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", {0}, {0},      \
+        {0}, {0}, {0}, 70, 80, PTX__GIVES_LANE)                                                              \
+    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED, CTA,    \
+        CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)             \
+    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", {0}, {0},              \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
+        PTX__GIVES_LANE)                                                                                     \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", {0}, {0}, PTX__M3(RELAXED,     \
         CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90, PTX__GIVES_LANE)        \
-    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", PTX__0, PTX__0,        \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", {0}, {0},          \
         PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", PTX__0, PTX__0,                \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CTA), 80, 90,        \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 70, 80,         \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", PTX__0, PTX__0,    \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__M1(RELAXED_CLUSTER), 80, 90,    \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", {0}, {0}, {0}, {0}, {0},   \
+        71, 80, PTX__GIVES_LANE | PTX__PARITY)                                                               \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", {0}, {0}, {0}, {0}, {0}, 78, 90,      \
         PTX__GIVES_LANE)                                                                                     \
-    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", PTX__0, PTX__0, PTX__0, PTX__0,          \
-        PTX__0, 70, 80, PTX__GIVES_LANE)                                                                     \
-    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", PTX__0, PTX__0, PTX__0,    \
-        PTX__0, PTX__0, 71, 80, PTX__GIVES_LANE | PTX__PARITY)                                               \
-    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", PTX__0, PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 78, 90, PTX__GIVES_LANE)                                                                     \
-    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", PTX__0, PTX__0, PTX__0, PTX__0,    \
-        PTX__0, 78, 90)                                                                                      \
-    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", PTX__0, PTX__0,         \
-        PTX__0, PTX__0, PTX__0, 78, 90, PTX__GIVES_LANE | PTX__PARITY)                                       \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", PTX__0, PTX__0,      \
-        PTX__0, PTX__0, PTX__0, 78, 90)                                                                      \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", PTX__0, PTX__0,     \
-        PTX__M3(ACQUIRE, CTA, CLUSTER), PTX__M3(ACQUIRE, CTA, CLUSTER), PTX__0, 80, 90)                      \
-    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", PTX__0, PTX__0,     \
-        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), PTX__0, 86, 90)                      \
-    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", PTX__0, PTX__0, PTX__0, PTX__0,          \
-        PTX__0, 70, 80)
+    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", {0}, {0}, {0}, {0}, {0}, 78, 90)   \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", {0}, {0}, {0}, {0},     \
+        {0}, 78, 90, PTX__GIVES_LANE | PTX__PARITY)                                                          \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", {0}, {0}, {0},       \
+        {0}, {0}, 78, 90)                                                                                    \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
+        PTX__M3(ACQUIRE, CTA, CLUSTER), PTX__M3(ACQUIRE, CTA, CLUSTER), {0}, 80, 90)                         \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", {0}, {0},           \
+        PTX__M3(RELAXED, CTA, CLUSTER), PTX__M3(RELAXED, CTA, CLUSTER), {0}, 86, 90)                         \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", {0}, {0}, {0}, {0}, {0}, 70, 80)
 #define PTX__TABLE_WARPS(OP, FORM)                                                                           \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,           \
-        PTX__SHUFFLE)                                                                                        \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,       \
-        PTX__SHUFFLE)                                                                                        \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,       \
-        PTX__SHUFFLE)                                                                                        \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,         \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)         \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30, PTX__SHUFFLE)     \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T1(B32), {0}, {0}, {0}, {0}, 60, 30,                     \
         PTX__BY_MEMBERS | PTX__GIVES_LANE_OF)                                                                \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30, PTX__VOTE)    \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30, PTX__VOTE)    \
-    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30, PTX__VOTE)    \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,          \
-        PTX__VOTE)                                                                                           \
-    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__T1(B32_64), PTX__0, PTX__0, PTX__0, PTX__0, 60, 70,        \
-        PTX__SHUFFLE)                                                                                        \
-    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__T1(B32_64), PTX__0, PTX__0, PTX__0, PTX__0, 60, 70,      \
-        PTX__VOTE)                                                                                           \
-    OP(ACTIVEMASK, "activemask.b32", "u=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 62, 30,                   \
-        PTX__GIVES_UNI_WARP)                                                                                 \
-    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__T1(I32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,            \
-        PTX__REDUX)                                                                                          \
-    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(I32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,            \
-        PTX__REDUX)                                                                                          \
-    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(F32), PTX__0, PTX__M2(ABS_OF, NAN), PTX__0, PTX__0,    \
-        86, PTX__ON_100_103)                                                                                 \
-    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(I32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,            \
-        PTX__REDUX)                                                                                          \
-    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(F32), PTX__0, PTX__M2(ABS_OF, NAN), PTX__0, PTX__0,    \
-        86, PTX__ON_100_103)                                                                                 \
-    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,           \
-        PTX__REDUX)                                                                                          \
-    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__REDUX) \
-    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T1(B32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80,           \
-        PTX__REDUX)                                                                                          \
-    OP(ELECT, "elect.sync", "_|p=O", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90, PTX__SHUFFLE)           \
-    FORM(ELECT, "elect.sync", "u|p=O", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80, 90)                       \
-    OP(BAR_SYNC, "bar.sync", "=F", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0, PTX__BY_BLOCK)             \
-    FORM(BAR_SYNC, "bar.sync", "=FG", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                         \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0, PTX__BY_WARP)         \
-    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0,              \
-        PTX__BAR_RED)                                                                                        \
-    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)           \
-    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0, PTX__BAR_RED) \
-    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)            \
-    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0, PTX__BAR_RED)   \
-    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 20, 0)              \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30, PTX__BY_BLOCK)    \
-    FORM(BARRIER_SYNC, "barrier.sync", "=FG", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30)                \
-    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30)              \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,   \
-        PTX__BY_BLOCK)                                                                                       \
-    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60,    \
-        30)                                                                                                  \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30,                 \
-        PTX__BY_MEMBERS)                                                                                     \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", PTX__0, PTX__0, PTX__0, PTX__0,      \
-        PTX__0, 78, 90, PTX__BY_CLUSTER)                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", PTX__0, PTX__0, PTX__M2(RELEASE,   \
-        RELAXED), PTX__M2(RELEASE, RELAXED), PTX__0, 80, 90)                                                 \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", PTX__0, PTX__0, PTX__0, PTX__0,          \
-        PTX__0, 78, 90, PTX__BY_CLUSTER)                                                                     \
-    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", PTX__0, PTX__0, PTX__M1(ACQUIRE),      \
-        PTX__M1(ACQUIRE), PTX__0, 80, 90)                                                                    \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", PTX__0, PTX__0, PTX__0, PTX__0,      \
-        PTX__0, 78, 90, PTX__BY_CLUSTER)                                                                     \
-    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", PTX__0, PTX__0, PTX__M2(RELEASE,   \
-        RELAXED), PTX__M2(RELEASE, RELAXED), PTX__0, 80, 90)                                                 \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", PTX__0, PTX__0, PTX__0, PTX__0,          \
-        PTX__0, 78, 90, PTX__BY_CLUSTER)                                                                     \
-    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", PTX__0, PTX__0, PTX__M1(ACQUIRE),      \
-        PTX__M1(ACQUIRE), PTX__0, 80, 90)                                                                    \
-    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", PTX__0, PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 78, 90)                                                                                      \
-    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 78, 90)      \
-    OP(NANOSLEEP, "nanosleep.u32", "=T", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 63, 70)                     \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,      \
-        80, PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,      \
-        80, PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)                   \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__VOTE)              \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__SHUFFLE)      \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__T1(B32_64), {0}, {0}, {0}, {0}, 60, 70, PTX__VOTE)       \
+    OP(ACTIVEMASK, "activemask.b32", "u=", {0}, {0}, {0}, {0}, {0}, 62, 30, PTX__GIVES_UNI_WARP)             \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
+        PTX__ON_100_103)                                                                                     \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(I32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)            \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T1(F32), {0}, PTX__M2(ABS_OF, NAN), {0}, {0}, 86,         \
+        PTX__ON_100_103)                                                                                     \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)             \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T1(B32), {0}, {0}, {0}, {0}, 70, 80, PTX__REDUX)           \
+    OP(ELECT, "elect.sync", "_|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90, PTX__SHUFFLE)                          \
+    FORM(ELECT, "elect.sync", "u|p=O", {0}, {0}, {0}, {0}, {0}, 80, 90)                                      \
+    OP(BAR_SYNC, "bar.sync", "=F", {0}, {0}, {0}, {0}, {0}, 10, 0, PTX__BY_BLOCK)                            \
+    FORM(BAR_SYNC, "bar.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 10, 0)                                        \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BY_WARP)                        \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)               \
+    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                          \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                \
+    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                           \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", {0}, {0}, {0}, {0}, {0}, 20, 0, PTX__BAR_RED)                  \
+    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", {0}, {0}, {0}, {0}, {0}, 20, 0)                             \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)                   \
+    FORM(BARRIER_SYNC, "barrier.sync", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                               \
+    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)                             \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_BLOCK)   \
+    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", {0}, {0}, {0}, {0}, {0}, 60, 30)               \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", {0}, {0}, {0}, {0}, {0}, 60, 30, PTX__BY_MEMBERS)               \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
+        PTX__BY_CLUSTER)                                                                                     \
+    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", {0}, {0}, PTX__M2(RELEASE,         \
+        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
+        PTX__BY_CLUSTER)                                                                                     \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
+        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,     \
+        PTX__BY_CLUSTER)                                                                                     \
+    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", {0}, {0}, PTX__M2(RELEASE,         \
+        RELAXED), PTX__M2(RELEASE, RELAXED), {0}, 80, 90)                                                    \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90,         \
+        PTX__BY_CLUSTER)                                                                                     \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", {0}, {0}, PTX__M1(ACQUIRE),            \
+        PTX__M1(ACQUIRE), {0}, 80, 90)                                                                       \
+    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)      \
+    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", {0}, {0}, {0}, {0}, {0}, 78, 90)                     \
+    OP(NANOSLEEP, "nanosleep.u32", "=T", {0}, {0}, {0}, {0}, {0}, 63, 70)                                    \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
+        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", {0}, {0}, {0}, {0}, {0}, 80,                 \
+        PTX__ON_90A_100UP, PTX__BY_GROUP)                                                                    \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
-        ".mbarrier::complete_tx::bytes.b128", "=sb", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86, 100,        \
-        PTX__DOES_BULK)                                                                                      \
+        ".mbarrier::complete_tx::bytes.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86, 100, PTX__DOES_BULK)       \
     OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
-        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", PTX__0, PTX__0, PTX__0,         \
-        PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__DOES_BULK)                                                   \
-    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", PTX__0, PTX__0,        \
-        PTX__0, PTX__0, PTX__0, 86, 100)                                                                     \
-    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", PTX__0,     \
-        PTX__0, PTX__0, PTX__0, PTX__0, 86, 100)
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", {0}, {0}, {0}, {0}, {0}, 86,    \
+        PTX__ON_100UP, PTX__DOES_BULK)                                                                       \
+    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", {0}, {0}, {0}, {0},    \
+        {0}, 86, 100)                                                                                        \
+    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", {0}, {0},   \
+        {0}, {0}, {0}, 86, 100)
 #define PTX__TABLE_MMA(OP, FORM)                                                                             \
     /* matrices in a warp */                                                                                 \
-    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", PTX__0, PTX__0, PTX__0, PTX__0,     \
-        PTX__0, 65, 75, PTX__LDMATRIX)                                                                       \
-    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", PTX__0, PTX__0,         \
-        PTX__0, PTX__0, PTX__0, 65, 75, PTX__LDMATRIX)                                                       \
-    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", PTX__0, PTX__0, PTX__0,   \
-        PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                    \
-    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", PTX__0,      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                    \
-    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", PTX__0,      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                    \
-    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", PTX__0,       \
-        PTX__0, PTX__0, PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                    \
-    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", PTX__0,       \
-        PTX__0, PTX__0, PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__LDMATRIX)                                    \
-    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", PTX__0, PTX__0, PTX__0, PTX__0,     \
-        PTX__0, 78, 90, PTX__STMATRIX)                                                                       \
-    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", PTX__0, PTX__0,         \
-        PTX__0, PTX__0, PTX__0, 78, 90, PTX__STMATRIX)                                                       \
-    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", PTX__0, PTX__0, PTX__0,    \
-        PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__STMATRIX)                                                    \
-    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,    \
-        78, 75, PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1)                                            \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0}, {0}, 65, 75,    \
+        PTX__LDMATRIX)                                                                                       \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", {0}, {0}, {0}, {0},     \
+        {0}, 65, 75, PTX__LDMATRIX)                                                                          \
+    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", {0}, {0}, {0}, {0},       \
+        {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                               \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", {0}, {0},    \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", {0}, {0},    \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", {0}, {0},     \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", {0}, {0},     \
+        {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__LDMATRIX)                                                     \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0}, {0}, 78, 90,    \
+        PTX__STMATRIX)                                                                                       \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", {0}, {0}, {0}, {0},     \
+        {0}, 78, 90, PTX__STMATRIX)                                                                          \
+    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", {0}, {0}, {0}, {0}, {0},   \
+        86, PTX__ON_100UP, PTX__STMATRIX)                                                                    \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", {0}, {0}, {0}, {0}, {0}, 78, 75,           \
+        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1)                                                    \
     OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T1(F16),     \
-        PTX__0, PTX__0, PTX__0, PTX__0, 64, 70, PTX__MMA)                                                    \
+        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
     OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T1(F16),     \
-        PTX__0, PTX__0, PTX__0, PTX__0, 64, 70, PTX__MMA)                                                    \
+        {0}, {0}, {0}, {0}, 64, 70, PTX__MMA)                                                                \
     OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(F16),    \
-        PTX__0, PTX__0, PTX__0, PTX__0, 65, 75, PTX__MMA)                                                    \
+        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}",                \
-        PTX__T1(BF16), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80)                                               \
+        PTX__T1(BF16), {0}, {0}, {0}, {0}, 70, 80)                                                           \
     FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(TF32), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80)                                               \
+        PTX__T1(TF32), {0}, {0}, {0}, {0}, 70, 80)                                                           \
     OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T1(F16),    \
-        PTX__0, PTX__0, PTX__0, PTX__0, 65, 75, PTX__MMA)                                                    \
+        {0}, {0}, {0}, {0}, 65, 75, PTX__MMA)                                                                \
     OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(H16), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__MMA)                                      \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
     FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}",              \
-        PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 87, 89)                                          \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
     OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T1(F16), PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__MMA)                                      \
+        PTX__T1(F16), {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                  \
     FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}",              \
-        PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 87, 89)                                          \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89)                                                   \
     OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T1(TF32),   \
-        PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__MMA)                                                    \
+        {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                \
     OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}",               \
-        PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 84, 89, PTX__MMA)                                \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
     OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}",               \
-        PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 87, 89, PTX__MMA)                                \
-    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", PTX__0,         \
-        PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__MMA)                                                    \
-    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", PTX__0,      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 78, 90, PTX__MMA)                                                    \
-    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", PTX__0,     \
-        PTX__0, PTX__0, PTX__0, PTX__0, 78, 90, PTX__MMA)                                                    \
-    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", PTX__0,   \
-        PTX__0, PTX__0, PTX__0, PTX__0, 78, 90, PTX__MMA)                                                    \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 87, 89, PTX__MMA)                                         \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", {0}, {0},       \
+        {0}, {0}, {0}, 70, 80, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", {0}, {0},    \
+        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", {0}, {0},   \
+        {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                     \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", {0},      \
+        {0}, {0}, {0}, {0}, 78, 90, PTX__MMA)                                                                \
     OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I8),    \
-        PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 65, 75, PTX__MMA)                                   \
+        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
     OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",              \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 70, 80, PTX__MMA)                      \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
     OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 70, 80, PTX__MMA)                      \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
     FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}",            \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), PTX__0, PTX__0, 70, 80)                                \
+        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80)                                      \
     OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__T1(I4),    \
-        PTX__T1(I4), PTX__M1(SATFINITE), PTX__0, PTX__0, 65, 75, PTX__MMA)                                   \
+        PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 65, 75, PTX__MMA)                                         \
     OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}",             \
-        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), PTX__0, PTX__0, 70, 80, PTX__MMA)                      \
+        PTX__T1(I4), PTX__T1(I4), PTX__M1(SATFINITE), {0}, {0}, 70, 80, PTX__MMA)                            \
     OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}",      \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 75, PTX__MMA)                                            \
+        {0}, {0}, {0}, {0}, {0}, 70, 75, PTX__MMA)                                                           \
     OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__MMA)                                            \
+        {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                                           \
     OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",                       \
-        "{4S}={4x}{2x}{4S}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 70, 80, PTX__MMA)                       \
+        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 70, 80, PTX__MMA)                                      \
     OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}",      \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                                            \
+        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
     OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
-        PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                                            \
+        {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                           \
     OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",                       \
-        "{4S}={4x}{2x}{4S}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                       \
+        "{4S}={4x}{2x}{4S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                      \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
-        PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 86, PTX__ON_100UP, PTX__MMA)                     \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 86, PTX__ON_100UP, PTX__MMA)                              \
     FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32",                       \
-        "{4f}={4x}{2x}{4f}", PTX__T1(FP864), PTX__T1(FP864), PTX__0, PTX__0, PTX__0, 87, PTX__ON_120)        \
+        "{4f}={4x}{2x}{4f}", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120)                 \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
-        PTX__T1(FP864), PTX__T1(FP864), PTX__0, PTX__0, PTX__0, 87, PTX__ON_120, PTX__MMA)                   \
+        PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA)                            \
     OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
         ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__T1(FP864), PTX__T1(FP864),   \
-        PTX__0, PTX__0, PTX__0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                   \
+        {0}, {0}, {0}, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_1)                                            \
     OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
-        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,   \
-        87, PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                           \
+        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0}, 87,              \
+        PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                               \
     OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__0, PTX__0, PTX__0,     \
-        PTX__0, PTX__0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                           \
+        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
+        87, PTX__ON_120, PTX__MMA | PTX__SCALES_2)                                                           \
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
-        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__0, PTX__0, PTX__0,     \
-        PTX__0, PTX__0, 87, PTX__ON_120, PTX__MMA | PTX__SCALES_4)
+        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", {0}, {0}, {0}, {0}, {0},    \
+        87, PTX__ON_120, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_MMA_SPARSE(OP, FORM)                                                                      \
     /* sparse: the selector is one of 4 threads, of 2, or 0,                                                 \
         as the ISA has it; ptxas takes 2 and 3 too for f16 of m16n8k32 in f32,                               \
         where no pair of that number is */                                                                   \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
-        PTX__T1(H16), PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                                      \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
-        PTX__T1(TF32), PTX__0, PTX__0, PTX__0, PTX__0, 71, 80)                                               \
+        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80)                                                           \
     OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
-        PTX__T1(H16), PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                                      \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
     OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
-        PTX__T1(F16), PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                                      \
+        PTX__T1(F16), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                  \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
-        PTX__T1(TF32), PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__MMA)                                     \
+        PTX__T1(TF32), {0}, {0}, {0}, {0}, 71, 80, PTX__MMA)                                                 \
     OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 71, 80, PTX__MMA)                      \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
     OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
-        PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 84, 89, PTX__MMA)                                \
+        PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 84, 89, PTX__MMA)                                         \
     OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
-        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 71, 80, PTX__MMA)                      \
+        PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 71, 80, PTX__MMA)                            \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
-        "{4f}={2x}{2x}{4f}xR", PTX__T1(H16), PTX__0, PTX__0, PTX__0, PTX__0, 85, 80, PTX__MMA)               \
+        "{4f}={2x}{2x}{4f}xR", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xH", PTX__T1(H16), PTX__0, PTX__0, PTX__0, PTX__0, 85, 80, PTX__MMA)               \
+        "{4f}={4x}{4x}{4f}xH", PTX__T1(H16), {0}, {0}, {0}, {0}, 85, 80, PTX__MMA)                           \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP8), PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 85, 89, PTX__MMA)         \
+        "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP8), PTX__T1(FP8), {0}, {0}, {0}, 85, 89, PTX__MMA)                  \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xZ", PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 85, 80,         \
-        PTX__MMA)                                                                                            \
+        "{4S}={4x}{4x}{4S}xZ", PTX__T1(I8), PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 85, 80, PTX__MMA)     \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP864), PTX__T1(FP864), PTX__0, PTX__0, PTX__0, 87,   \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__T1(FP864), PTX__T1(FP864), {0}, {0}, {0}, 87,            \
         PTX__ON_120, PTX__MMA)                                                                               \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", PTX__0,       \
-        PTX__0, PTX__0, PTX__0, PTX__0, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", {0}, {0},     \
+        {0}, {0}, {0}, 87, PTX__ON_120A, PTX__MMA | PTX__SCALES_4)
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM)                                                                     \
-    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)          \
+    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
     FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                          \
-    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8),         \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), PTX__0,    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T1(BF16),         \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                          \
-    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__T1(I8), PTX__0,    \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                             \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), PTX__0,    \
+    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(BF16),         \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                          \
-    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(I8), PTX__0,   \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
-    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), PTX__0,   \
+    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80)                                  \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), PTX__0,         \
+    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), PTX__0,      \
-        PTX__M1(WMMA_SPACE), PTX__0, PTX__0, 63, 75, PTX__WMMA_LOAD)                                         \
-    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", PTX__0, PTX__0,        \
-        PTX__M1(WMMA_SPACE), PTX__0, PTX__0, 63, 75, PTX__WMMA_LOAD)                                         \
-    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)          \
+    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
     FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(BF16),       \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                          \
-    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8),         \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                          \
-    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), PTX__0,    \
-        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(BF16),         \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                          \
-    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(I8), PTX__0,   \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                             \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__T1(I8), {0},    \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), PTX__0,    \
+    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T1(BF16),         \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                          \
-    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__T1(I8), PTX__0,    \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(I8), {0},      \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
-    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), PTX__0,   \
+    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T1(BF16), {0},    \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80)                                  \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__T1(I8), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 63, 72)                                  \
+    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T1(TF32), {0},      \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), PTX__0,         \
+    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T1(F64), {0},            \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(COL), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), PTX__0,      \
-        PTX__M1(WMMA_SPACE), PTX__0, PTX__0, 63, 75, PTX__WMMA_LOAD)                                         \
-    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", PTX__0, PTX__0,        \
-        PTX__M1(WMMA_SPACE), PTX__0, PTX__0, 63, 75, PTX__WMMA_LOAD)                                         \
-    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(F16),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)          \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(F32),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                          \
-    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(S32),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(F16), PTX__0,    \
+    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__T1(I4), {0},         \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", {0}, {0},              \
+        PTX__M1(WMMA_SPACE), {0}, {0}, 63, 75, PTX__WMMA_LOAD)                                               \
+    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},     \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(F32),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                          \
-    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(S32),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(F16), PTX__0,    \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(F32),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                          \
-    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(S32),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T1(F32), PTX__0,    \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T1(F16), {0},       \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_LOAD)                  \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(F32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T1(S32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T1(F32), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T1(F64), PTX__0,        \
+    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T1(F64), {0},           \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T1(S32), PTX__0,      \
+    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T1(S32), {0},         \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
-    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T1(S32), PTX__0,    \
+    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T1(S32), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_LOAD)                  \
-    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T1(F16),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)         \
+    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(F32),      \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                          \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                             \
     FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T1(S32),      \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T1(F16),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)         \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(F32),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                          \
-    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(S32),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T1(F16),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)         \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(F32),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                          \
-    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(S32),        \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                          \
-    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T1(F32),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)         \
-    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T1(F64), PTX__0,      \
+        {0}, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                             \
+    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T1(F16), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70, PTX__WMMA_STORE)                 \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(F32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 70)                                  \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T1(S32), {0},   \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 72)                                  \
+    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T1(F32), {0},     \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T1(S32), PTX__0,    \
+    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T1(F64), {0},         \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 70, 80, PTX__WMMA_STORE)                 \
+    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T1(S32), {0},       \
         PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)                 \
-    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T1(S32),          \
-        PTX__0, PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)
+    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T1(S32), {0},     \
+        PTX__M2(WMMA_SPACE, LAYOUT), PTX__M1(LAYOUT), PTX__M1(ROW), 63, 75, PTX__WMMA_STORE)
 #define PTX__TABLE_WMMA(OP, FORM)                                                                            \
     OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),   \
-        PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
-        PTX__T1(BF16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                 \
+        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
     OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),   \
-        PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
-        PTX__T1(F16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
-        PTX__T1(F16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
-        PTX__T1(I8), PTX__0, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,        \
+        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
         PTX__WMMA)                                                                                           \
     OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
-        PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
-        PTX__T1(BF16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                 \
+        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
     OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
-        PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T1(F16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T1(F16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}",              \
-        PTX__T1(I8), PTX__0, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,        \
+        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
         PTX__WMMA)                                                                                           \
     OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T1(F16),     \
-        PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
-        PTX__T1(BF16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                 \
+        PTX__T1(BF16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80)                    \
     OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T1(F16),     \
-        PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                     \
+        {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)                        \
     OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
-        PTX__T1(F16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
-        PTX__T1(F16), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)       \
+        PTX__T1(F16), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 70, PTX__WMMA)          \
     OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}",              \
-        PTX__T1(I8), PTX__0, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,        \
+        PTX__T1(I8), {0}, PTX__M2(LAYOUTS, SATFINITE), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 63, 72,           \
         PTX__WMMA)                                                                                           \
     OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
-        PTX__T1(TF32), PTX__0, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)      \
+        PTX__T1(TF32), {0}, PTX__M1(LAYOUTS), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)         \
     OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
-        PTX__T1(F64), PTX__0, PTX__M2(LAYOUTS, ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80,           \
-        PTX__WMMA)                                                                                           \
+        PTX__T1(F64), {0}, PTX__M2(LAYOUTS, ROUND), PTX__M1(LAYOUTS), PTX__M1(ROW_COL), 70, 80, PTX__WMMA)   \
     OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
-        PTX__T1(I4), PTX__0, PTX__M1(SATFINITE), PTX__0, PTX__0, 63, 75, PTX__WMMA)                          \
+        PTX__T1(I4), {0}, PTX__M1(SATFINITE), {0}, {0}, 63, 75, PTX__WMMA)                                   \
     OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 63, 75, PTX__WMMA)                        \
+        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 63, 75, PTX__WMMA)                                       \
     OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
-        "{2S}={x}{x}{2S}", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 71, 80, PTX__WMMA)
+        "{2S}={x}{x}{2S}", {0}, {0}, {0}, {0}, {0}, 71, 80, PTX__WMMA)
 #define PTX__TABLE_WARPGROUP(OP, FORM)                                                                       \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 80,             \
-        PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE)                                                    \
-    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,   \
-        80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                               \
-    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0,      \
-        80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                 \
-    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__T1(H16),          \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                                         \
-    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T1(TF32),          \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A)                                                     \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,               \
+        PTX__BY_GROUP | PTX__DOES_MMA_FENCE)                                                                 \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 80,              \
+        PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_COMMIT)                                                   \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", {0}, {0}, {0}, {0}, {0}, 80, PTX__ON_90A,    \
+        PTX__BY_GROUP | PTX__DOES_MMA_WAIT)                                                                  \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__T1(H16), {0},     \
+        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T1(TF32), {0},     \
+        {0}, {0}, {0}, 80, PTX__ON_90A)                                                                      \
     FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__T1(FP8),          \
-        PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A)                                               \
-    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T1(F16),          \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                                         \
+        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T1(F16), {0},     \
+        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
     FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__T1(FP8),          \
-        PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A)                                               \
+        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
     OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(S8),             \
-        PTX__T1(S8), PTX__M1(SATFINITE), PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                        \
+        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(U8),           \
-        PTX__T1(U8), PTX__M1(SATFINITE), PTX__0, PTX__0, 80, PTX__ON_90A)                                    \
+        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
     FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T1(I8),           \
-        PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 84, PTX__ON_90A)                                    \
-    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", PTX__0,         \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                                         \
+        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", {0}, {0},       \
+        {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                          \
     OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__T1(H16),      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                                         \
+        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T1(TF32),     \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A)                                                     \
+        {0}, {0}, {0}, {0}, 80, PTX__ON_90A)                                                                 \
     FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__T1(FP8),     \
-        PTX__T1(FP8), PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A)                                               \
+        PTX__T1(FP8), {0}, {0}, {0}, 80, PTX__ON_90A)                                                        \
     OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T1(F16),      \
-        PTX__0, PTX__0, PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                                         \
+        {0}, {0}, {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                                                     \
     OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(S8),        \
-        PTX__T1(S8), PTX__M1(SATFINITE), PTX__0, PTX__0, 80, PTX__ON_90A, PTX__WGMMA)                        \
+        PTX__T1(S8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A, PTX__WGMMA)                              \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(U8),      \
-        PTX__T1(U8), PTX__M1(SATFINITE), PTX__0, PTX__0, 80, PTX__ON_90A)                                    \
+        PTX__T1(U8), PTX__M1(SATFINITE), {0}, {0}, 80, PTX__ON_90A)                                          \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T1(I8),      \
-        PTX__T1(I8), PTX__M1(SATFINITE), PTX__0, PTX__0, 84, PTX__ON_90A)                                    \
+        PTX__T1(I8), PTX__M1(SATFINITE), {0}, {0}, 84, PTX__ON_90A)                                          \
     OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH",                \
-        PTX__T1(H16), PTX__0, PTX__0, PTX__0, PTX__0, 82, PTX__ON_90A, PTX__WGMMA)                           \
+        PTX__T1(H16), {0}, {0}, {0}, {0}, 82, PTX__ON_90A, PTX__WGMMA)                                       \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
-    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", PTX__0, PTX__0,                 \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)     \
-    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", PTX__0, PTX__0, PTX__M1(CTA_GROUP),     \
+    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", {0}, {0}, PTX__M1(CTA_GROUP),   \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
-    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", PTX__0, PTX__0,            \
+    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", {0}, {0}, PTX__M1(CTA_GROUP),           \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)                         \
+    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", {0}, {0},                  \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__BY_WARP)     \
-    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", PTX__0, PTX__0,             \
-        PTX__M1(PACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)              \
-    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", PTX__0, PTX__0,             \
-        PTX__M1(PACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)              \
-    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", PTX__0, PTX__0,           \
-        PTX__M1(PACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)              \
-    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", PTX__0, PTX__0,           \
-        PTX__M1(PACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)              \
-    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", PTX__0, PTX__0,        \
-        PTX__M1(PACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)              \
-    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", PTX__0, PTX__0,     \
-        PTX__0, PTX__0, PTX__0, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                         \
-    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", PTX__0, PTX__0,     \
-        PTX__0, PTX__0, PTX__0, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                         \
-    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", PTX__0, PTX__0,             \
-        PTX__M1(UNPACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__STMATRIX)                             \
-    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", PTX__0, PTX__0,             \
-        PTX__M1(UNPACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__STMATRIX)                             \
-    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", PTX__0, PTX__0,           \
-        PTX__M1(UNPACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__STMATRIX)                             \
-    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", PTX__0, PTX__0,           \
-        PTX__M1(UNPACK_16B), PTX__0, PTX__0, 86, PTX__ON_100_110, PTX__STMATRIX)                             \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86,    \
+    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", {0}, {0},                   \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", {0}, {0},                 \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", {0}, {0},                 \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", {0}, {0},              \
+        PTX__M1(PACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__BY_WARP | PTX__GIVES_LANE)                    \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", {0}, {0}, {0},      \
+        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", {0}, {0}, {0},      \
+        {0}, {0}, 88, PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE)                                       \
+    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", {0}, {0},                   \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", {0}, {0},                 \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", {0}, {0},                 \
+        PTX__M1(UNPACK_16B), {0}, {0}, 86, PTX__ON_100_110, PTX__STMATRIX)                                   \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
         PTX__ON_100_110, PTX__BY_WARP)                                                                       \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 86,    \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", {0}, {0}, {0}, {0}, {0}, 86,                   \
         PTX__ON_100_110, PTX__BY_WARP)                                                                       \
-    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", PTX__0, PTX__0, PTX__M1(CTA_GROUP),              \
+    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", PTX__0, PTX__0, PTX__M1(CTA_GROUP),                  \
+    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),    \
+        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                                           \
+    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),                    \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", PTX__0, PTX__0, PTX__M1(CTA_GROUP),              \
+    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", {0}, {0}, PTX__M1(CTA_GROUP),        \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", PTX__0, PTX__0,                      \
+    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", {0}, {0},                      \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", PTX__0, PTX__0,                \
+    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", {0}, {0},                     \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", PTX__0, PTX__0,               \
+    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", {0}, {0},                     \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", PTX__0, PTX__0,               \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", PTX__0, PTX__0, PTX__M1(CTA_GROUP),                 \
-        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)                                \
-    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),             \
+    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", {0}, {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP),   \
+        PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)                                                    \
+    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                   \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", PTX__0, PTX__0, PTX__M1(CTA_GROUP),          \
+    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", {0}, {0}, PTX__M1(CTA_GROUP),                \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_103)                                       \
-    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", PTX__0, PTX__0,       \
+    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", {0}, {0},             \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", PTX__0, PTX__0,         \
+    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", {0}, {0},               \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),           \
+    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),       \
+    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),             \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),               \
+    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", {0}, {0}, PTX__M1(CTA_GROUP),                     \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_110A)                                     \
-    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),           \
+    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),                 \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),         \
+    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),               \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),     \
+    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", {0}, {0}, PTX__M1(CTA_GROUP),           \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", PTX__0, PTX__0,         \
+    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", {0}, {0},               \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
-    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap",        \
-        PTX__0, PTX__0, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86,                    \
-        PTX__ON_100A_103A_110A)                                                                              \
-    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", PTX__0,        \
-        PTX__0, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)    \
-    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap",        \
-        PTX__0, PTX__0, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 87,                    \
-        PTX__ON_100A_103A_110A)                                                                              \
-    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", PTX__0,      \
-        PTX__0, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)           \
-    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", PTX__0, PTX__0, PTX__M1(CTA_GROUP),      \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", {0},   \
+        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)       \
+    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", {0}, {0},      \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100A_103A_110A)            \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", {0},   \
+        {0}, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 87, PTX__ON_100A_103A_110A)       \
+    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", {0}, {0},    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 88, PTX__ON_100_110)                   \
+    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", {0}, {0}, PTX__M1(CTA_GROUP),            \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110)                                       \
-    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", PTX__0, PTX__0, PTX__0,        \
-        PTX__0, PTX__0, 86, PTX__ON_100_110)                                                                 \
-    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", PTX__0, PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 86, PTX__ON_100_110)                                                                         \
-    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", PTX__0, PTX__0, PTX__0, PTX__0,         \
-        PTX__0, 86, PTX__ON_100_110)                                                                         \
-    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", PTX__0, PTX__0,   \
+    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", {0}, {0}, {0}, {0}, {0}, 86,   \
+        PTX__ON_100_110)                                                                                     \
+    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,          \
+        PTX__ON_100_110)                                                                                     \
+    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", {0}, {0}, {0}, {0}, {0}, 86,            \
+        PTX__ON_100_110)                                                                                     \
+    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", {0}, {0},         \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2) \
     OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
-        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", PTX__0,      \
-        PTX__0, PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110,           \
-        PTX__REGISTERS_2)
+        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
+        PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
     /* textures and surfaces, by 64-bit handle */                                                            \
-    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), PTX__0, PTX__0,         \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), PTX__0, PTX__0,        \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), PTX__0, PTX__0,    \
-        PTX__0, 71, 60)                                                                                      \
-    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T1(F16X2), PTX__T2(S32, F32), PTX__0, PTX__0,         \
-        PTX__0, 42, 53)                                                                                      \
-    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), PTX__0, PTX__0,        \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), PTX__0, PTX__0,      \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), PTX__0, PTX__0,    \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0, PTX__0,     \
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
+        71, 60)                                                                                              \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T1(F16X2), PTX__T2(S32, F32), {0}, {0}, {0}, 42, 53)  \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0},     \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,         \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,    \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,    \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), PTX__0, PTX__0,        \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T2(F32, I32), PTX__0, PTX__0,       \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,     \
-        PTX__0, 31, 20, PTX__TEXTURE)                                                                        \
-    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T2(F32, I32), PTX__0, PTX__0,          \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), PTX__0, PTX__0,        \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), PTX__0, PTX__0,    \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T2(F32, I32), PTX__0, PTX__0,          \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), PTX__0, PTX__0,       \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T2(F32, I32), PTX__0, PTX__0,       \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T2(F32, I32), PTX__0, PTX__0,   \
-        PTX__0, PTX__0, 31, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), PTX__0, PTX__0,   \
-        PTX__0, PTX__0, 43, 20, PTX__TEXTURE)                                                                \
-    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T2(F32, I32), PTX__0,       \
-        PTX__0, PTX__0, PTX__0, 43, 20, PTX__TEXTURE)                                                        \
-    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0, PTX__0,   \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,         \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,     \
+        PTX__TEXTURE)                                                                                        \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,    \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0, PTX__0,   \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0, PTX__0,   \
+    OP(TEX_LEVEL_1D, "tex.level.1d.v4%t.f32", "{4t}=[d{f}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31,     \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TEX_LEVEL_A1D, "tex.level.a1d.v4%t.f32", "{4t}=[d{uf}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0, PTX__0,   \
+    OP(TEX_LEVEL_A2D, "tex.level.a2d.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0}, {0},    \
         31, 20, PTX__TEXTURE)                                                                                \
-    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,       \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,   \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,   \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,   \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), PTX__0, PTX__0, PTX__0,   \
-        PTX__0, 43, 20, PTX__TEXTURE)                                                                        \
-    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 31, 20, PTX__REGISTER_1) \
-    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 31, 20,                \
+    OP(TEX_LEVEL_ACUBE, "tex.level.acube.v4%t.f32", "{4t}=[d{ufff}]f", PTX__T2(F32, I32), {0}, {0}, {0},     \
+        {0}, 31, 20, PTX__TEXTURE)                                                                           \
+    OP(TEX_GRAD_1D, "tex.grad.1d.v4%t.f32", "{4t}=[d{f}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},      \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_3D, "tex.grad.3d.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A1D, "tex.grad.a1d.v4%t.f32", "{4t}=[d{uf}]{f}{f}", PTX__T2(F32, I32), {0}, {0}, {0}, {0},   \
+        31, 20, PTX__TEXTURE)                                                                                \
+    OP(TEX_GRAD_A2D, "tex.grad.a2d.v4%t.f32", "{4t}=[d{ufff}]{2f}{2f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
+        {0}, 31, 20, PTX__TEXTURE)                                                                           \
+    OP(TEX_GRAD_CUBE, "tex.grad.cube.v4%t.f32", "{4t}=[d{4f}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0}, {0},    \
+        {0}, 43, 20, PTX__TEXTURE)                                                                           \
+    OP(TEX_GRAD_ACUBE, "tex.grad.acube.v4%t.f32", "{4t}=[d{ufff}]{4f}{4f}", PTX__T2(F32, I32), {0}, {0},     \
+        {0}, {0}, 43, 20, PTX__TEXTURE)                                                                      \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 31, 20,       \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_A2D, "tld4.r.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_A2D, "tld4.g.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_A2D, "tld4.b.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_A2D, "tld4.a.a2d.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_CUBE, "tld4.r.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_G_CUBE, "tld4.g.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_B_CUBE, "tld4.b.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_A_CUBE, "tld4.a.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43, 20,   \
+        PTX__TEXTURE)                                                                                        \
+    OP(TLD4_R_ACUBE, "tld4.r.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_G_ACUBE, "tld4.g.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_B_ACUBE, "tld4.b.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TLD4_A_ACUBE, "tld4.a.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T2(F32, I32), {0}, {0}, {0}, {0}, 43,   \
+        20, PTX__TEXTURE)                                                                                    \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
+    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
         PTX__REGISTER_1)                                                                                     \
-    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 31, 20, PTX__REGISTER_1) \
-    OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 41, 20,        \
-        PTX__REGISTER_1)                                                                                     \
-    OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0,          \
-        PTX__0, 41, 20, PTX__REGISTER_1)                                                                     \
-    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER), PTX__M1(BORDER),   \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
-    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),            \
+    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                        \
-    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),           \
+    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                        \
-    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),           \
+    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                 \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                        \
-    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),         \
+    OP(SULD_A1D, "suld.b.a1d%t%m", "{t}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_A1D, "suld.b.a1d.v%1%t%m", "{t+v}=[d{2u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                 \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                        \
-    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),         \
+    OP(SULD_A2D, "suld.b.a2d%t%m", "{t}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
+    FORM(SULD_A2D, "suld.b.a2d.v%1%t%m", "{t+v}=[d{4u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER), PTX__M1(BORDER),   \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),            \
+    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                    \
-    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),           \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                    \
-    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),           \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                 \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                    \
-    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),         \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),                 \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                    \
-    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), PTX__0, PTX__M1(BORDER),         \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
-    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", PTX__0, PTX__0, PTX__M1(BORDER), PTX__M1(BORDER),     \
+    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", PTX__0, PTX__0, PTX__M1(BORDER), PTX__M1(BORDER),    \
+    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),     \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", PTX__0, PTX__0, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                    \
-    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", PTX__0, PTX__0, PTX__M1(BORDER),                   \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                    \
-    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", PTX__0, PTX__0, PTX__M1(BORDER), PTX__M1(BORDER),    \
+    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),              \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_A1D, "sust.b.a1d%t%m", "=[d{2u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
-    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__T2(I32, U64), PTX__0, PTX__M1(BORDER),          \
+    FORM(SUST_A1D, "sust.b.a1d.v%1%t%m", "=[d{2u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_A2D, "sust.b.a2d%t%m", "=[d{4u}]{t}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    FORM(SUST_A2D, "sust.b.a2d.v%1%t%m", "=[d{4u}]{t+v}", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),            \
+        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20)                                                      \
+    OP(SUST_P_1D, "sust.p.1d.v4.b32%m", "=[d{u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),           \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_3D, "sust.p.3d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_A1D, "sust.p.a1d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_A2D, "sust.p.a2d.v4.b32%m", "=[d{4u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),        \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", {0}, {0}, PTX__M1(BORDER), PTX__M1(BORDER),          \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1 | PTX__NO_FLOATS)                                     \
+    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__T1(I32), PTX__0, PTX__M1(BORDER),               \
+    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__T1(I32), PTX__0, PTX__M1(BORDER),               \
+    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T1(B32), PTX__0, PTX__M1(BORDER),               \
+    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T1(B32), PTX__0, PTX__M1(BORDER),                 \
+    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
+    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),              \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_ADD_1D, "sured.b.add.1d%t%m", "=[d{u}]t", PTX__T2(I32, U64), PTX__0, PTX__M1(BORDER),           \
+    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_1D, "sured.b.min.1d%t%m", "=[d{u}]t", PTX__T1(I32), PTX__0, PTX__M1(BORDER),                \
+    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                   \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_1D, "sured.b.max.1d%t%m", "=[d{u}]t", PTX__T1(I32), PTX__0, PTX__M1(BORDER),                \
+    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                   \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_1D, "sured.b.and.1d%t%m", "=[d{u}]t", PTX__T1(B32), PTX__0, PTX__M1(BORDER),                \
+    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),    \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
+    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__T2(I32, U64), {0}, PTX__M1(BORDER),             \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_1D, "sured.b.or.1d%t%m", "=[d{u}]t", PTX__T1(B32), PTX__0, PTX__M1(BORDER),                  \
+    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_ADD_3D, "sured.b.add.3d%t%m", "=[d{4u}]t", PTX__T2(I32, U64), PTX__0, PTX__M1(BORDER),          \
+    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__T1(I32), {0}, PTX__M1(BORDER),                  \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MIN_3D, "sured.b.min.3d%t%m", "=[d{4u}]t", PTX__T1(I32), PTX__0, PTX__M1(BORDER),               \
+    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER),                  \
         PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_MAX_3D, "sured.b.max.3d%t%m", "=[d{4u}]t", PTX__T1(I32), PTX__0, PTX__M1(BORDER),               \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_AND_3D, "sured.b.and.3d%t%m", "=[d{4u}]t", PTX__T1(B32), PTX__0, PTX__M1(BORDER),               \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T1(B32), PTX__0, PTX__M1(BORDER),                 \
-        PTX__M1(BORDER), PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                     \
-    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 31, 20, PTX__REGISTER_1) \
-    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 31, 20,                \
-        PTX__REGISTER_1)                                                                                     \
-    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 31, 20, PTX__REGISTER_1) \
-    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 41, 20,        \
-        PTX__REGISTER_1)                                                                                     \
-    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 40, 30,              \
-        PTX__REGISTER_1)                                                                                     \
+    OP(SURED_OR_3D, "sured.b.or.3d%t%m", "=[d{4u}]t", PTX__T1(B32), {0}, PTX__M1(BORDER), PTX__M1(BORDER),   \
+        PTX__M1(SURFACE_TRAP), 31, 20, PTX__REGISTER_1)                                                      \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)              \
+    OP(SUQ_DEPTH, "suq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
+    OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", {0}, {0}, {0}, {0}, {0}, 40, 30, PTX__REGISTER_1)            \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 20, 20)       \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 20, 20)       \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 20,   \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)     \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0},    \
+        20, 20)                                                                                              \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)             \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 20, 20)            \
+    OP(VSET, "vset%s%s%m", "u=uu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0}, 20,   \
         20)                                                                                                  \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0,      \
-        PTX__0, 20, 20)                                                                                      \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 20, 20)       \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 20, 20)       \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 20, 20)      \
-    OP(VSET, "vset%s%s%m", "u=uu", PTX__0, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED),         \
-        PTX__0, 20, 20)                                                                                      \
-    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30,      \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
+        PTX__REGISTERS)                                                                                      \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
         30, PTX__REGISTERS)                                                                                  \
-    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0,    \
-        30, 30, PTX__REGISTERS)                                                                              \
-    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
         PTX__REGISTERS)                                                                                      \
-    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30,      \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,        \
+        PTX__REGISTERS)                                                                                      \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30,      \
         30, PTX__REGISTERS)                                                                                  \
-    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0,    \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), {0}, {0}, 30, 30,          \
+        PTX__REGISTERS)                                                                                      \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
         30, 30, PTX__REGISTERS)                                                                              \
-    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
-        PTX__REGISTERS)                                                                                      \
-    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__T1(I32), PTX__T1(I32), PTX__M1(SAT), PTX__0, PTX__0, 30, 30,    \
-        PTX__REGISTERS)                                                                                      \
-    OP(VSET2, "vset2%s%s%m", "u=uuu", PTX__0, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED),      \
-        PTX__0, 30, 30, PTX__REGISTERS)                                                                      \
-    OP(VSET4, "vset4%s%s%m", "u=uuu", PTX__0, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED),      \
-        PTX__0, 30, 30, PTX__REGISTERS)                                                                      \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", {0}, PTX__T1(I32), PTX__M1(CMP_ORDERED), PTX__M1(CMP_ORDERED), {0},    \
+        30, 30, PTX__REGISTERS)                                                                              \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 73, 52, PTX__GIVES_LANE)    \
-    OP(STACKRESTORE, "stackrestore.u64", "=d", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 73, 52,               \
-        PTX__REGISTER_1)                                                                                     \
-    OP(ALLOCA, "alloca.u64", "d=d", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 73, 52, PTX__GIVES_LANE)         \
-    FORM(ALLOCA, "alloca.u64", "d=dX", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 73, 52)                       \
-    OP(TRAP, "trap", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                                     \
-    OP(BRKPT, "brkpt", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                                   \
-    OP(PMEVENT, "pmevent", "=P", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 14, 0)                              \
-    OP(PMEVENT_MASK, "pmevent.mask", "=Q", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 30, 20)                   \
-    OP(EXIT, "exit", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                                     \
-    OP(RET, "ret", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                                       \
-    OP(BRA, "bra", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)                                       \
-    OP(BRX_EDGE, "", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 60, 30)                                    \
-    OP(RAW, "", "=", PTX__0, PTX__0, PTX__0, PTX__0, PTX__0, 10, 0)
+    OP(STACKSAVE, "stacksave.u64", "d=", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                   \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__REGISTER_1)             \
+    OP(ALLOCA, "alloca.u64", "d=d", {0}, {0}, {0}, {0}, {0}, 73, 52, PTX__GIVES_LANE)                        \
+    FORM(ALLOCA, "alloca.u64", "d=dX", {0}, {0}, {0}, {0}, {0}, 73, 52)                                      \
+    OP(TRAP, "trap", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
+    OP(BRKPT, "brkpt", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                  \
+    OP(PMEVENT, "pmevent", "=P", {0}, {0}, {0}, {0}, {0}, 14, 0)                                             \
+    OP(PMEVENT_MASK, "pmevent.mask", "=Q", {0}, {0}, {0}, {0}, {0}, 30, 20)                                  \
+    OP(EXIT, "exit", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                    \
+    OP(RET, "ret", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
+    OP(BRA, "bra", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)                                                      \
+    OP(BRX_EDGE, "", "=", {0}, {0}, {0}, {0}, {0}, 60, 30)                                                   \
+    OP(RAW, "", "=", {0}, {0}, {0}, {0}, {0}, 10, 0)
 #define PTX_TABLE(OP, FORM)                                                                                  \
     PTX__TABLE_ARITHMETIC(OP, FORM) PTX__TABLE_LOGIC(OP, FORM) PTX__TABLE_CONVERSIONS(OP, FORM)              \
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
@@ -3106,14 +3024,15 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 /* -- mathematics: [MATH] --
 
-   Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate is
-   one too. A name that C has means what C's function does, with C's NaN, infinities, signed zeros and subnormal
-   numbers; what the hardware approximates ends in _approx or has the instruction's own name (ptx_sin_approx
-   above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest |result - exact| in units of
-   the last place (ulp) of the exact value, over all operands, with the approximate instructions inside it
-   anywhere in their documented bounds. Of f32 functions of one operand it was found by trying all of them. The
-   code is put where the call stands: on the usual path 1 to 50 instructions in f32, 20 to 80 in f64; no memory
-   but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
+   Functions of C and of shading languages. The operands of a call are all f32 or all f64; a typed immediate
+   is one too. A name that C has means what C's function does, with C's NaN, infinities, signed zeros and
+   subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
+   (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
+   |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
+   approximate instructions inside it anywhere in their documented bounds. Of f32 functions of one operand it
+   was found by trying all of them. The code is put where the call stands: on the usual path 1 to 52
+   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
+   160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3148,10 +3067,11 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7; f32 only */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7, 1.7 */
+#define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
-#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6; f32 only */
+#define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -10451,48 +10371,24 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 
 /* -- print -- */
 
-/* The numbers below 1000 as four characters each. `numbers`: the digits, what fills three, how many they are.
-   `lasts`: three digits, with the zeros that lead, and a blank. */
-#define PTX__UNITS(tens, rest)                                                                               \
-    tens "0" rest tens "1" rest tens "2" rest tens "3" rest tens "4" rest tens "5" rest tens "6" rest tens   \
-         "7" rest tens "8" rest tens "9" rest
-#define PTX__TENS(digit, rest)                                                                               \
-    PTX__UNITS(digit "1", rest) PTX__UNITS(digit "2", rest) PTX__UNITS(digit "3", rest)                      \
-    PTX__UNITS(digit "4", rest) PTX__UNITS(digit "5", rest) PTX__UNITS(digit "6", rest)                      \
-    PTX__UNITS(digit "7", rest) PTX__UNITS(digit "8", rest) PTX__UNITS(digit "9", rest)
-#define PTX__HUNDRED(digit, rest) PTX__UNITS(digit "0", rest) PTX__TENS(digit, rest)
-#define PTX__HUNDREDS(rest)                                                                                  \
-    PTX__HUNDRED("1", rest) PTX__HUNDRED("2", rest) PTX__HUNDRED("3", rest) PTX__HUNDRED("4", rest)          \
-    PTX__HUNDRED("5", rest) PTX__HUNDRED("6", rest) PTX__HUNDRED("7", rest) PTX__HUNDRED("8", rest)          \
-    PTX__HUNDRED("9", rest)
-static const char ptx__numbers[] = PTX__UNITS("", "  1") PTX__TENS("", " 2") PTX__HUNDREDS("3");
-static const char ptx__lasts[] = PTX__HUNDRED("0", " ") PTX__HUNDREDS(" ");
-#undef PTX__HUNDREDS
-#undef PTX__HUNDRED
-#undef PTX__TENS
-#undef PTX__UNITS
+/* The numbers below 100, of two digits each. */
+static const char ptx__pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                 "8081828384858687888990919293949596979899";
 
-/* Decimal digits of n at p: the end. Four characters are written whatever their number, which is faster. */
-static char *ptx__digits3(char *p, uint32_t n) {
-    const char *e = ptx__numbers + 4 * (size_t)n;
-    memcpy(p, e, 4);
-    return p + (e[3] - '0');
-}
-static char *ptx__last3(char *p, uint32_t n) {
-    memcpy(p, ptx__lasts + 4 * (size_t)n, 4);
+/* Three digits of n at p, with the zeros that lead. */
+static inline char *ptx__last3(char *p, uint32_t n) {
+    const uint32_t hundreds = n * 5243 >> 19; /* n / 100, for n below 1000 */
+    *p = (char)('0' + hundreds);
+    memcpy(p + 1, ptx__pairs + 2 * (n - 100 * hundreds), 2);
     return p + 3;
 }
+/* Decimal digits of n at p: the end. */
 static char *ptx__digits32(char *p, uint32_t n) {
-    uint32_t high = n / 1000;
-    if (n < 1000) return ptx__digits3(p, n);
-    return ptx__last3(ptx__digits32(p, high), n - 1000 * high);
-}
-/* The same without a call for what most are. */
-static inline char *ptx__digits6(char *p, uint32_t n) {
-    uint32_t high = n / 1000;
-    if (n < 1000) return ptx__digits3(p, n);
-    if (high >= 1000) return ptx__digits32(p, n);
-    return ptx__last3(ptx__digits3(p, high), n - 1000 * high);
+    if (n > 999) return ptx__last3(ptx__digits32(p, n / 1000), n % 1000);
+    if (n > 99) return ptx__last3(p, n);
+    memcpy(p, ptx__pairs + 2 * n + (n < 10), 2); /* of one digit, the other is written over */
+    return p + (n < 10 ? 1 : 2);
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -10658,15 +10554,14 @@ static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
     uint32_t i, j, length;
     for (i = 0; i < n; i += 1000) {
         char lead[16] = {'%', "?phrdqe"[tag]};
-        const char *digits = i ? ptx__lasts : ptx__numbers;
         const uint32_t more = n - i < 1000 ? n - i : 1000;
         length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
-        for (j = 0; j < more; j++, to += 16, digits += 4) {
-            uint32_t end = length + (i || j > 99 ? 3 : j > 9 ? 2 : 1);
+        for (j = 0; j < more; j++, to += 16) {
+            char *end;
             memcpy(to, lead, 16);
-            memcpy(to + length, digits, 4);
-            memcpy(to + end, ", ", 2);
-            to[15] = (char)(end + 2);
+            end = i ? ptx__last3(to + length, j) : ptx__digits32(to + length, j);
+            memcpy(end, ", ", 2);
+            to[15] = (char)(end + 2 - to);
         }
     }
     return to;
@@ -10706,7 +10601,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *s
         p = ptx__print_listed(spelt, p + 1, w[1]) - 2;
         if (offset) *p++ = '+';
         if (offset < 0) *p++ = '-';
-        if (offset) p = ptx__digits6(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
+        if (offset) p = ptx__digits32(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
         memcpy(p, "], ", 3);
         *at = p + 3;
         return w + 3;
@@ -10733,7 +10628,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spel
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
             p = ptx__print_listed(spelt, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
-            p = ptx__digits6(p, w[1]);
+            p = ptx__digits32(p, w[1]);
             w += 3;
             memcpy(p, ", ", 2);
             p += 2;
@@ -11536,14 +11431,37 @@ static const ptx__formula ptx__formulas[] = {
      "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
      " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3"
      " -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;"
-     "r=sel q p c;r=cps x r;", ""},
+     "r=sel q p c;r=cps x r;",
+     "a=abs x;c=lt a 1;r:mov a;if c;z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27"
+     " -0x1.5bfe2632d34d9p-23 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14"
+     " -0x1.c02db013f82a9p-11 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4"
+     " -0x1.812746b0379b2p-2 0x1.06eba8214db68p-3;r=fma p a a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
     {"erfc",
-     "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 3;v=rcpa d;e=neg d;e=fma e v 1;v=fma v e v;v=fma v -6 1;"
-     "q=poly v 0x1.dba97ep-15 0x1.062978p-15 -0x1.36da28p-11 0x1.76a6dep-11 0x1.17aacep-8 -0x1.8fac86p-6"
-     " 0x1.258b88p-4 -0x1.336fe4p-3 0x1.f6ff1ap-3 -0x1.4e102cp-2 0x1.6e9828p-3;h=mul a a;l=neg h;"
-     "l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;"
-     "f=fma n 0x1.05c61p-29 f;f=sub f l;p=poly f " PTX__EXP6 ";p=mul p q;r:ldx p t;c=gtu a 9.1;if c;"
-     "r=scale p t;end;c=lt x 0;u=sub 2 r;r=sel u r c;", ""},
+     "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w 1;"
+     "e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
+     " -0x1.d908b4p-11 -0x1.364742p-7 -0x1.09bc9cp-7 0x1.8750d2p-5 0x1.35bedcp-4 -0x1.0404eap-1"
+     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;"
+     "n=sub t 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=poly f "
+     PTX__EXP6 ";p=mul p q;r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;z=mul a a;p=poly z 0x1.4917a4p-14"
+     " -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
+     "p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;u=sub 2 r;r=sel u r c;",
+     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;"
+     "o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
+     " -0x1.508d347fbbbe2p-24 0x1.5808da131794p-22 -0x1.aeb698f0f5bd2p-26 -0x1.1597ace2cee1dp-21"
+     " -0x1.d5feed7b02aefp-22 0x1.a7cf4e2c84d8cp-25 0x1.01a5eb813474bp-19 0x1.ea658b4cfc47p-19"
+     " -0x1.2801cc70cbf9bp-20 -0x1.0e995e66123f2p-16 -0x1.6c0de2274eb6bp-16 0x1.1e7a531266c27p-15"
+     " 0x1.2efa35b1aca8fp-13 0x1.2053973fadee5p-15 -0x1.5ba4377f246a4p-11 -0x1.b6fbf91a673edp-11"
+     " 0x1.9517bb69bcfadp-9 0x1.a89eaff7e68f6p-8 -0x1.606e41551f1p-6 -0x1.2a88e6107d1cep-5"
+     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;"
+     "l=fma a a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n"
+     " -0x1.62e42fefa39efp-1 f;f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=poly f 0x1.ad904c20915aap-26"
+     " 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13"
+     " 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3"
+     " 0x1.000000000000ap-1 0x1p0 0x1p0;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale p t;end;c=lt a 0.65;"
+     "if c;z=mul a a;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
+     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
+     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
+     " 0x1.06eba8214db68p-3;p=fma p a a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
     {"pow",
      "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
      "v=sel w v b;d=isel 0xb800000 0 b;end;e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;"
@@ -11557,7 +11475,27 @@ static const ptx__formula ptx__formulas[] = {
      "r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;"
      "i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;"
      "u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt x 0;c=and c o;n=neg r;r=sel n r c;"
-     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;", ""},
+     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;",
+     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;"
+     "w=mul v 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;l,h=unpair v;e=iadd h -0x3fe6a09e;"
+     "e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e d;n=i2f e;n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;"
+     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;"
+     "u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;"
+     "b=fma t z b;b=fma t o b;b=fma l z b;p=poly z 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20"
+     " 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11"
+     " 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;h=mul t 0x1.71547652b82fep0;a=neg h;"
+     "a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;a=fma l 0x1.71547652b82fep0 a;"
+     "i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;j=fma w 0x1.d27f05548af0cp-58 j;"
+     "j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;a=add a u;a=add a j;"
+     "m=add n s;u=sub m n;u=sub s u;a=add a u;h=add m a;s=sub m h;l=add a s;q=mul y h;u=neg q;u=fma y h u;"
+     "l=fma y l u;t=add q 0x1.8p52;n=sub t 0x1.8p52;f=sub q n;f=add f l;p=poly f 0x1.e96c003c3eb49p-32"
+     " 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17"
+     " 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5"
+     " 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;r:ldx p t;a=abs q;b=gtu a 1020;l,k=unpair x;"
+     "c=or b c;if c;r=scale p t;c=gt q 1030;r=sel I r c;c=lt q -1080;r=sel 0 r c;v=abs x;c=eq v 1;"
+     "r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;"
+     "o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt k 0;c=and c o;"
+     "n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;"},
     {"atan",
      "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1"
      " 0x1.0808aap1 w;v=sel w v p;r=cps x v;",

@@ -246,8 +246,8 @@ static void report(const run *r, uint32_t prompt) {
     int timed = r->made > 1 && r->seconds > 1e-3 * r->prompt_seconds;
     double rate = timed ? (r->made - 1) / r->seconds : 0;
     fprintf(stderr, "%s%s\n", d->name, d->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "");
-    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s; ", (unsigned)prompt,
-            r->prompt_seconds);
+    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s, %.0f a second; ", (unsigned)prompt,
+            r->prompt_seconds, prompt / r->prompt_seconds);
     fprintf(stderr, "%u tokens written in %.2f s", (unsigned)r->made, r->prompt_seconds + r->seconds);
     if (timed) fprintf(stderr, ", %.1f a second behind the first", rate);
     fprintf(stderr, "%s\n",

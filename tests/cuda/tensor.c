@@ -1081,8 +1081,8 @@ static void test_prefill_of_caches(ptxcu *cu) {
     static const uint32_t blocks[B * PAGES] = {5, 2, 0, 4, 1, 3}, begins[B + 1] = {0, T, 2 * T},
                           lengths[B + 1] = {0, N, 2 * N};
     ptxcu_flash_prefill_desc x;
-    ptxcu_kv_cache cache, paged;
-    ptxcu_tensor t[4], pool[2], table, cu_q, cu_kv, view, flat[2];
+    ptxcu_kv_cache cache, paged, each;
+    ptxcu_tensor t[4], pool[2], table, cu_q, cu_kv, view, flat[2], part[2][B];
     uint32_t i, b, r, g;
     memset(&x, 0, sizeof x);
     for (i = 0; i < B * T * H * D; i++) q[i] = ref_to_f16((double)uniform());
@@ -1146,8 +1146,16 @@ static void test_prefill_of_caches(ptxcu *cu) {
     x.cache = &paged;
     EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_ARGUMENT, "kv_len is 49, and the cache has 48 rows");
     x.kv_len = N;
-    x.q.type = x.out.type = PTX_BF16;
-    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "");
+    x.q = make(cu, PTX_F32, 4, B, T, H, D);
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "cache->k is of type f16, must be q's, f32");
+    WORKS(cu, ptxcu_tensor_free(cu, &x.q));
+    x.q = t[0];
+    for (i = 0; i < 2 * B; i++) part[i / B][i % B] = make(cu, PTX_F16, 3, G, LAST, D, 0);
+    WORKS(cu, ptxcu_kv_cache_wrap_each(cu, part[0], part[1], B, &each));
+    x.cache = &each;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "cache is of ptxcu_kv_cache_wrap_each");
+    WORKS(cu, ptxcu_kv_cache_free(cu, &each));
+    for (i = 0; i < 2 * B; i++) WORKS(cu, ptxcu_tensor_free(cu, &part[i / B][i % B]));
     WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
     WORKS(cu, ptxcu_kv_cache_free(cu, &paged));
     for (i = 0; i < 4; i++) WORKS(cu, ptxcu_tensor_free(cu, &t[i]));

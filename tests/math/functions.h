@@ -22,6 +22,11 @@ typedef struct math_function {
 
 static inline double exact_exp10(double x) { return (double)powl(10, x); }
 static inline long double exact_exp10l(long double x) { return powl(10, x); }
+/* glibc's powl(-inf, -2^63) is infinite. */
+static inline long double exact_powl(long double x, long double y)
+{
+    return isinf(x) || x == 0 || fabsl(y) >= 0x1p62L ? (long double)pow((double)x, (double)y) : powl(x, y);
+}
 #define ONE(name, ulp, ulp64) {#name, 1, ulp, ulp64, name, NULL, name##l, NULL}
 #define TWO(name, ulp, ulp64) {#name, 2, ulp, ulp64, NULL, name, NULL, name##l}
 static const math_function math_functions[] = {
@@ -44,10 +49,11 @@ static const math_function math_functions[] = {
     ONE(log10, 1.9, 0.6),
     ONE(log1p, 1.4, 1.5),
     ONE(cbrt, 0.9, 0.8),
-    ONE(erf, 1.7, 0),
+    ONE(erf, 1.7, 1.7),
+    ONE(erfc, 4.0, 4.0),
     TWO(atan2, 1.8, 1.7),
     TWO(hypot, 1.2, 1.2),
-    TWO(pow, 1.6, 0),
+    {"pow", 2, 1.6, 1.0, NULL, pow, NULL, exact_powl},
 };
 enum { MATH_FUNCTIONS = sizeof math_functions / sizeof *math_functions };
 

@@ -34,8 +34,9 @@ static inline double ref_stored(const ref_texture *t, size_t n) {
 
 /* As the texture gives it: integers of 8 and 16 bits as floats where it is read so. */
 static inline double ref_value(const ref_texture *t, double v, int channel) {
-    double most = (double)((1u << (t->bits - t->is_signed)) - 1);
+    double most;
     if (t->is_float || !t->as_float) return v;
+    most = (double)((1u << (t->bits - t->is_signed)) - 1);
     v = v / most < -1 ? -1 : v / most;
     if (t->srgb && channel < 3) v = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
     return v;

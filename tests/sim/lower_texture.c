@@ -258,7 +258,10 @@ void sim_lower_texture_query(sim_lower *lw, const sim_statement *s) {
         sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
-    if (!finished(&p) || !sim_operands_between(lw, level ? 3 : 2, level ? 3 : 2)) return;
+    if (!finished(&p)) return;
+    if (level) sim_gate(lw, "txq.level", 43, 30);
+    if (q == Q_ARRAY_SIZE || q == Q_LEVELS || q == Q_SAMPLES) sim_gate(lw, "array sizes and levels", 41, 20);
+    if (!sim_operands_between(lw, level ? 3 : 2, level ? 3 : 2)) return;
     uint32_t list = begin(lw), d;
     if (!object_operand(lw, 1, list, NULL)) return;
     if (level) put(lw, list, T_LOD, sim_source(lw, 2, T_B32, 0));
