@@ -255,13 +255,6 @@ static inline ptx_val pack_pixel(ptx_kernel *k, const ptx_val rgb[3]) {
 /* The thread ends where p holds. */
 #define leave_where(k, p) (ptx_guard(k, p), ptx_ret(k))
 
-/* Entry 0 with a thread for each pixel, and some to spare, in blocks of 32 x 8. */
-static inline ptx_launch pixel_launch(uint32_t width, uint32_t height) {
-    ptx_launch g = ptx_launch_1d(1, 32);
-    g.block[1] = 8, g.grid[0] = (width + 31) / 32, g.grid[1] = (height + 7) / 8;
-    return g;
-}
-
 /* Where the centre of pixel `index` of `size` lies, 0 in the middle, in halves of the height. */
 static inline ptx_val from_centre(ptx_kernel *k, ptx_val index, ptx_val size, ptx_val height) {
     ptx_val middle = ptx_mul(k, ptx_cvt(k, PTX_F32, size), ptx_f32(0.5));
@@ -304,7 +297,7 @@ static inline int draw_picture(ptx_module *m, uint32_t width, uint32_t height, c
     ptxcu *cu = NULL;
     ptxcu_program *program = open_program(&cu, m);
     ptxcu_buffer out = device_bytes(cu, (size_t)width * height * 4);
-    ptx_launch launch = pixel_launch(width, height);
+    ptx_launch launch = ptx_launch_2d(width, height, 32, 8);
     ptxcu_arg args[3];
     args[0] = ptxcu_arg_buffer(out), args[1] = ptxcu_arg_u32(width), args[2] = ptxcu_arg_u32(height);
     must(cu, ptxcu_launch(cu, program, &launch, args, 3, NULL));

@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
     emit_mandelbrot(m, samples);
     program = open_program(&cu, m);
     out = device_bytes(cu, (size_t)width * height * 4);
-    launch = pixel_launch(width, height);
+    launch = ptx_launch_2d(width, height, 32, 8);
     step = size / (float)(height * samples);
     args[0] = ptxcu_arg_buffer(out);
     args[1] = ptxcu_arg_u32(width), args[2] = ptxcu_arg_u32(height);
