@@ -405,6 +405,8 @@ typedef struct ptx_launch {
 } ptx_launch;
 /* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
 PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
+/* The same of x by y threads, in blocks of block_x by block_y. */
+PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -3929,6 +3931,12 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
     launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
     launch.block[0] = block;
     launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+    return launch;
+}
+PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y) {
+    ptx_launch launch = ptx_launch_1d(x, block_x), rows = ptx_launch_1d(y, block_y);
+    launch.grid[1] = rows.grid[0];
+    launch.block[1] = block_y;
     return launch;
 }
 
