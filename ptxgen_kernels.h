@@ -713,6 +713,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
+                         From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
@@ -10095,10 +10096,11 @@ typedef struct ptxk__matmul {
     uint32_t tile, depth;      /* rows and columns of the block's tile; elements of a step along k */
     uint32_t warps, across;    /* warps of a block; of them along the columns */
     uint32_t stages, unroll;
-    uint32_t plain;    /* the target's tensor cores lack the type: f32 arithmetic */
-    uint32_t split;    /* sums of some steps are added to f32 sums in other registers: */
-    uint32_t promote;  /* after so many steps of the unrolled loop; 0: counted at run time */
-    uint32_t blocks;   /* the factors differ along k: a promotion is one block of 128 */
+    uint32_t plain;   /* the target's tensor cores lack the type: f32 arithmetic */
+    uint32_t widen;   /* e4m3 and e5m2 are multiplied as f16, as the assembler does on these targets anyway */
+    uint32_t split;   /* sums of some steps are added to f32 sums in other registers: */
+    uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
+    uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
@@ -10125,6 +10127,7 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small) {
     f->unroll = f->split || small ? f->stages : 2 * f->stages;
     f->blocks = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
     f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->blocks && !f->plain ? 0 : 2;
+    f->widen = f->bytes == 1 && f->type[0] != PTX_S8 && f->chip >= 90 && f->chip < 120;
     f->resident = small ? 3 : f->warps == 8 ? 1 : 2;
     threads = 32 * f->warps;
     f->stage_bytes = 0;
@@ -10210,8 +10213,8 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
     return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
 }
 
-/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each multiprocessor;
-   those of the last, incomplete round have k in so many parts. */
+/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each
+   multiprocessor; those of the last, incomplete round have k in so many parts. */
 static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small,
                                  uint32_t parts, ptx_plan *plan) {
     uint64_t tiles, divided;
@@ -10240,9 +10243,9 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
                                          : 0;
 }
 
-/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small tile
-   is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6 steps;
-   the last block of a tile reads the sums of all parts. */
+/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small
+   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
+   steps; the last block of a tile reads the sums of all parts. */
 static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small,
                                 uint32_t *parts) {
     uint64_t best = UINT64_MAX, rounds, divided, cost;
@@ -10515,10 +10518,22 @@ typedef struct ptxk__matmul_parts {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__matmul_parts;
 
-static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, const ptx_val x[4],
+static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, ptx_type type, const ptx_val x[4],
                                ptxk__matmul_parts *out) {
     ptx_val size, p, whole, round;
     uint32_t i;
+    if (f->widen) { /* two registers of f16 for each: elements 0 and 1, elements 2 and 3 */
+        ptx_type pair = type == PTX_E4M3 ? PTX_E4M3X2 : PTX_E5M2X2;
+        ptx_val half[2];
+        for (i = 0; i < 4; i++) {
+            ptx_unpack(k, PTX_B16, 2, x[i], half);
+            out->x[i] = ptx_cvt(k, PTX_F16X2, ptx_as(half[0], pair));
+            out->rest[i] = ptx_cvt(k, PTX_F16X2, ptx_as(half[1], pair));
+            out->x[i] = ptx_as(out->x[i], PTX_B32);
+            out->rest[i] = ptx_as(out->rest[i], PTX_B32);
+        }
+        return;
+    }
     for (i = 0; i < 4; i++) {
         out->x[i] = x[i];
         if (f->bytes != 4) continue;
@@ -10542,8 +10557,8 @@ static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4],
                              const ptx_val *b) {
     ptx_val out[4];
     uint32_t i;
-    if (f->bytes > 1) {
-        ptxk__tile_mma(k, f->type[0], d, a, b);
+    if (f->bytes > 1 || f->widen) {
+        ptxk__tile_mma(k, f->widen ? PTX_F16 : f->type[0], d, a, b);
         return;
     }
     ptx_mma(k, f->type[0] == PTX_S8 ? PTX_MMA_M16N8K32_S32 : PTX_MMA_M16N8K32_F32, f->type[0], f->type[1],
@@ -10555,9 +10570,9 @@ static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__ma
                                   const ptxk__matmul_fragments *x) {
     ptxk__matmul_parts a[PTXK__MATMUL_FRAGS], b;
     uint32_t i, j, e;
-    for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, x->x[0][i], &a[i]);
+    for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, f->type[0], x->x[0][i], &a[i]);
     for (j = 0; j < ptxk__matmul_frags(f, 1); j++) {
-        ptxk__matmul_split(k, f, x->x[1][j], &b);
+        ptxk__matmul_split(k, f, f->type[1], x->x[1][j], &b);
         for (e = 0; e < 2; e++) {
             for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
                 ptx_val *d = s->now[i][2 * j + e];
@@ -10566,6 +10581,7 @@ static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__ma
                     ptxk__matmul_mma(k, f, d, a[i].rest, b.finite + 2 * e);
                 }
                 ptxk__matmul_mma(k, f, d, a[i].x, b.x + 2 * e);
+                if (f->widen) ptxk__matmul_mma(k, f, d, a[i].rest, b.rest + 2 * e);
             }
         }
     }
@@ -10707,23 +10723,26 @@ static ptx_val ptxk__matmul_factors(ptx_kernel *k, const ptxk__matmul *f, const 
 /* Loads the factors of block `block` along k for the thread's rows and columns. */
 static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                        const ptx_val mine[2], ptx_val block) {
-    uint32_t side, i;
+    uint32_t side, i, row;
     for (side = 0; side < 2; side++) {
         uint32_t kind = f->side[side].kind;
         ptx_val at, x, p;
         if (kind < PTXK_FACTORS_BLOCK) continue;
         at = ptxk__matmul_factors(k, f, s, side);
-        at = ptx_ptr_add(k, at, block, 4);
+        at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is the same in all rounds of a loop */
+        x = mine[side];
+        if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
+        x = ptx_mul_wide(k, x, s->count);
+        at = ptx_ptr_add(k, at, x, 4);
         for (i = 0; i < 2 * ptxk__matmul_frags(f, side) * (1 + side); i++) {
             if (i && kind == PTXK_FACTORS_SQUARE) { /* a warp's part lies within 128 */
                 s->factor[side][i] = s->factor[side][0];
                 continue;
             }
-            x = ptx_add(k, mine[side], ptx_u32(side ? i / 2 * 8 + (i & 1) : 8 * i));
+            row = side ? i / 2 * 8 + (i & 1) : 8 * i;
+            x = ptx_add(k, mine[side], ptx_u32(row));
             p = ptx_setp(k, PTX_LT, x, s->limit[side]);
-            if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
-            x = ptx_mul_wide(k, x, s->count);
-            x = ptx_ptr_add(k, at, x, 4);
+            x = row ? ptxk__advance_rows(k, at, s->count, row, 4) : at;
             s->factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
         }
     }
@@ -10877,12 +10896,6 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         ptxk__matmul_load(k, f, s, 0, 0, &now);
         for (u = 0; u < f->unroll; u++) {
             uint32_t stage = u % f->stages, following = (u + 1) % f->stages;
-            if (f->blocks && u % f->promote == 0) {
-                x = ptx_get(k, block);
-                ptxk__matmul_block_factors(k, f, s, mine, x);
-                x = ptx_add(k, x, ptx_u32(1));
-                ptx_set(k, block, x);
-            }
             if (!f->plain) ptxk__matmul_open(k, f, s);
             ptxk__matmul_load(k, f, s, stage, 1, &next);
             p = ptx_setp(k, PTX_GT, count, ptx_u32(u + f->stages - 1));
@@ -10896,6 +10909,12 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
             if (u + 1 < f->unroll) ptxk__matmul_load(k, f, s, following, 0, &now);
             if (!f->plain) ptxk__matmul_multiply(k, f, s, &next);
             if (!f->plain) ptxk__matmul_close(k, f, s);
+            if (f->blocks && (u + 1) % f->promote == 0) {
+                x = ptx_get(k, block);
+                ptxk__matmul_block_factors(k, f, s, mine, x);
+                x = ptx_add(k, x, ptx_u32(1));
+                ptx_set(k, block, x);
+            }
             if (f->split && f->promote && (u + 1) % f->promote == 0) ptxk__matmul_promote(k, f, s);
             if (u + 1 < f->unroll) {
                 p = ptx_setp(k, PTX_GT, count, ptx_u32(u + 1));
@@ -10994,10 +11013,6 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         here = ptx_uniform(k, here);
         p = ptx_setp(k, PTX_LT, here, s->end);
         ptx_while(k, p);
-        if (f->blocks) {
-            block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
-            ptxk__matmul_block_factors(k, f, s, mine, block);
-        }
         ptx_bar_sync(k, ptx_imm(0)); /* the stage has been read */
         for (side = 0; side < 2; side++) {
             const ptxk__matmul_side *d = &f->side[side];
@@ -11026,6 +11041,10 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
             ptxk__matmul_multiply(k, f, s, &x);
             ptxk__matmul_close(k, f, s);
         }
+        if (f->blocks) {
+            block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
+            ptxk__matmul_block_factors(k, f, s, mine, block);
+        }
         here = ptx_add(k, here, ptx_u32(f->depth));
         ptx_set(k, at, here);
         if (f->split && !f->promote) { /* at multiples of 2^16, and at the end */
@@ -11044,8 +11063,8 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 
 /* -- matmul: parts of k, results -- */
 
-/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns whether
-   this block goes on to write results. tile: its index among the `divided` tiles that have parts, u32. */
+/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
+   whether this block goes on to write results. tile: its index among the `divided` tiles that have parts. */
 static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile,
                                  ptx_val divided) {
     uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
