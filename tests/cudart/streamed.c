@@ -157,7 +157,10 @@ static CUresult copy_array(cudaArray_t to, void *memory, size_t to_pitch, size_t
                                   .dstPtr = {memory, to_pitch, width, height},
                                   .extent = {width, height, 1},
                                   .kind = kind};
-    if ((memory && to_pitch < width) || (source && from_pitch < width)) return (CUresult)cudaErrorInvalidPitchValue;
+    /* One row needs no pitch. */
+    if ((memory && to_pitch < width && (to_pitch || height > 1))
+        || (source && from_pitch < width && (from_pitch || height > 1)))
+        return (CUresult)cudaErrorInvalidPitchValue;
     if (!width || !height) return CUDA_SUCCESS;
     CUresult code = runtime_copy_3d(&p, &d);
     if (code) return code;
