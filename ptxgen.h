@@ -405,6 +405,8 @@ typedef struct ptx_launch {
 } ptx_launch;
 /* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
 PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
+/* The same of x by y threads, in blocks of block_x by block_y. */
+PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -3073,9 +3075,12 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
 #define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7, 1.7 */
 #define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
+#define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0; only f32, a function of the module */
+#define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0; the same; see below */
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
+/* lgamma has zeros between its poles: below -2 its error is 4 ulp of lgamma(-x) or 1, whichever is larger. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -3928,6 +3933,12 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
     launch.grid[0] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks; /* which no device takes */
     launch.block[0] = block;
     launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
+    return launch;
+}
+PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y) {
+    ptx_launch launch = ptx_launch_1d(x, block_x), rows = ptx_launch_1d(y, block_y);
+    launch.grid[1] = rows.grid[0];
+    launch.block[1] = block_y;
     return launch;
 }
 
@@ -11501,40 +11512,75 @@ static const ptx__formula ptx__formulas[] = {
      " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
      " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
      " 0x1.06eba8214db68p-3;p=fma p a a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
-    {"pow",
-     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
-     "v=sel w v b;d=isel 0xb800000 0 b;end;e=iadd v -0x3f3504f3;e=and e 0xff800000;m=isub v e;e=isub e d;"
-     "n=i2f e;f=sub m 1;g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;"
-     "z=mul t t;p=poly z 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;"
-     "a=neg h;a=fma t 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;"
-     "a=fma l k a;u=mul t z;a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;"
-     "u=sub h u;a=add a u;h=add s a;s=sub h s;l=sub a s;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;"
-     "t=add q 0x1.8p23;n=sub t 0x1.8p23;f=sub q n;f=add f l;p=poly f 0x1.3f14bap-13 0x1.5f1aeep-10"
-     " 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;r:ldx p t;a=abs q;b=gtu a 125;c=or b c;if c;"
-     "r=scale p t;c=gt q 130;r=sel I r c;c=lt q -152;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;"
-     "i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;"
-     "u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt x 0;c=and c o;n=neg r;r=sel n r c;"
-     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;",
-     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;"
-     "w=mul v 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;l,h=unpair v;e=iadd h -0x3fe6a09e;"
-     "e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e d;n=i2f e;n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;"
-     "q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;"
-     "u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;k=add l l;o=fma k t o;w=mul t z;b=neg w;"
-     "b=fma t z b;b=fma t o b;b=fma l z b;p=poly z 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20"
-     " 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11"
-     " 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;h=mul t 0x1.71547652b82fep0;a=neg h;"
-     "a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;a=fma l 0x1.71547652b82fep0 a;"
-     "i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;j=fma w 0x1.d27f05548af0cp-58 j;"
-     "j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;u=sub i u;a=add a u;a=add a j;"
-     "m=add n s;u=sub m n;u=sub s u;a=add a u;h=add m a;s=sub m h;l=add a s;q=mul y h;u=neg q;u=fma y h u;"
-     "l=fma y l u;t=add q 0x1.8p52;n=sub t 0x1.8p52;f=sub q n;f=add f l;p=poly f 0x1.e96c003c3eb49p-32"
+    /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
+    {"log2_pair",
+     "e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;e=isub e y;n=i2f e;f=sub m 1;g=fma f 0.5 1;"
+     "g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;z=mul t t;p=poly z 0x1.5db018p-11"
+     " 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;"
+     "a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;u=mul t z;a=fma u p a;"
+     "a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;r=add s a;s=sub r s;"
+     "s=sub a s;",
+     "l,h=unpair x;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e y;n=i2f e;"
+     "n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;"
+     "q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;"
+     "k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;"
+     "p=poly z 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16"
+     " 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;"
+     "h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;"
+     "a=fma l 0x1.71547652b82fep0 a;i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;"
+     "j=fma w 0x1.d27f05548af0cp-58 j;j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;"
+     "u=sub i u;a=add a u;a=add a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;"},
+    {"exp2_pair",
+     "s=add x 0x1.8p23;n=sub s 0x1.8p23;f=sub x n;f=add f y;r=poly f 0x1.3f14bap-13 0x1.5f1aeep-10"
+     " 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;",
+     "s=add x 0x1.8p52;n=sub s 0x1.8p52;f=sub x n;f=add f y;r=poly f 0x1.e96c003c3eb49p-32"
      " 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17"
      " 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5"
-     " 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;r:ldx p t;a=abs q;b=gtu a 1020;l,k=unpair x;"
-     "c=or b c;if c;r=scale p t;c=gt q 1030;r=sel I r c;c=lt q -1080;r=sel 0 r c;v=abs x;c=eq v 1;"
-     "r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;"
-     "o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt k 0;c=and c o;"
-     "n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;"},
+     " 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;"},
+    /* 2^(x + y) as r 2^s */
+    {"pow",
+     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
+     "v=sel w v b;d=isel 0xb800000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;"
+     "p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 125;c=or b c;if c;r=scale p t;c=gt q 130;r=sel I r c;"
+     "c=lt q -152;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
+     "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;"
+     "f=sel 0 I e;r=sel f r u;c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
+     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;",
+     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;"
+     "w=mul v 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
+     "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;l,k=unpair x;c=or b c;if c;r=scale p t;"
+     "c=gt q 1030;r=sel I r c;c=lt q -1080;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;"
+     "o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;"
+     "e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt k 0;c=and c o;n=neg r;r=sel n r c;"
+     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;"},
+    {"tgamma",
+     "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
+     " 0x1.f774bcp-14 -0x1.bcbbap-13 -0x1.307452p-10 0x1.d8eba4p-8 -0x1.3b4f62p-7 -0x1.59adb4p-5"
+     " 0x1.551234p-3 -0x1.581608p-5 -0x1.4fcf4p-1 0x1.2788dp-1 0x1p0;d=mul x p;d=sel d p e;y:mov 1.0;"
+     "d:mov d;e=le x -0.5;if e;y=neg p;j=rnd a;g=sub a j;z=mul g g;v=poly z 0x1.959beap-6 -0x1.861152p-3"
+     " 0x1.9f9998p-1 -0x1.a51a5cp0;v=mul v z;v=fma v g g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;end;"
+     "r=div y d;else;w=rcpa a;g:poly w 0x1.5bae5ep-14 -0x1.204792p-10 0x1.3f4756p-9 -0x1.5d303ep-11"
+     " -0x1.b7e996p-8 0x1.1d30a4p-7 0x1.abcc42p-3 0x1.40d932p1;h,l=log2_pair a 0;b=sub a 0.5;q=mul b h;"
+     "u=neg q;u=fma b h u;u=fma b l u;m=mul a 0x1.715476p0;n=neg m;n=fma a 0x1.715476p0 n;"
+     "n=fma a 0x1.4ae0cp-26 n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;"
+     "u:add u i;e=lt x 0;b=mov e;v:mov 1.0;if e;j=rnd a;f=sub a j;z=mul f f;v=poly z 0x1.959beap-6"
+     " -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;c=mul v z;v=fma c f f;l=sub f v;l=fma c f l;j=f2i j;"
+     "j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k g v;"
+     "o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x 36;"
+     "r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;"
+     "c=nan x x;r=sel x r c;", ""},
+    {"lgamma",
+     "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;"
+     "p=poly f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
+     " -0x1.212864p-3 0x1.59535ap-3 -0x1.a90446p-3 0x1.151c74p-2 -0x1.9a4caep-2 0x1.a51a5ap-1"
+     " -0x1.2788dp-1;r=fma p f 0;if b;l=log a;r=sub r l;end;else;f=sub a 2;p=poly f 0x1.b00578p-17"
+     " -0x1.3d9558p-14 0x1.856eb8p-13 -0x1.2fc106p-12 0x1.02a814p-11 -0x1.2e0db2p-10 0x1.7a07f2p-9"
+     " -0x1.e483cep-8 0x1.5138a6p-6 -0x1.13df76p-4 0x1.4a34c8p-2 0x1.b0ee6p-2;r=fma p f 0;end;else;"
+     "w=rcpa a;p=poly w 0x1.8265a8p-11 -0x1.8cea82p-9 0x1.24162ep-15 0x1.55538cp-4 0x1.acfe3ap-2;l=log a;"
+     "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;z=mul f f;"
+     "v=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;v=mul v z;v=fma v f f;j=f2i j;"
+     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;"
+     "r=sel I r c;", ""},
     {"atan",
      "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1"
      " 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
@@ -11799,6 +11845,37 @@ static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx
     }
 }
 
+/* A formula of operands that are right. */
+static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, ptx_type type, uint32_t n,
+                               const ptx_val *v) {
+    ptx_val out[3];
+    ptx_module *m = ptx_kernel_module(k);
+    const char *text = ptx__formula_text(name, strlen(name), type);
+    if (!m || ptx_get_error(m)->code) return ptx__none();
+    ptx__evaluate(k, site, text + (*text == '!'), type, n, v, out);
+    return out[0];
+}
+
+/* The module's function of that formula, made when it is first called. */
+static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
+                                         uint32_t n, const ptx_val *v) {
+    char full[48], letter[2] = {0, 0};
+    ptx_val operands[4];
+    const ptx__named *had;
+    ptx_kernel *f;
+    uint32_t i;
+    snprintf(full, sizeof full, "ptxgen_%s_%s", name, ptx_type_name(type));
+    had = ptx__find_name(m, PTX__OF_MODULE, full);
+    if (had && had->what & PTX__IS_KERNEL) return m->kernels.at[had->what & ~PTX__IS_KERNEL];
+    f = ptx_func_(m, site, full, type);
+    for (i = 0; i < n; i++) {
+        letter[0] = "xyzw"[i];
+        operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
+    }
+    ptx_return_(f, site, ptx__formula_of(f, site, name, type, n, operands));
+    return f;
+}
+
 /* A formula for the caller, after its operands are checked. */
 static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
                            ptx_val out[3]) {
@@ -11819,7 +11896,9 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
         }
     }
     text = ptx__formula_text(name, strlen(name), type);
-    if (*text)
+    if (*text == '!')
+        out[0] = ptx_call_(k, site, ptx__formula_function(m, site, name, type, n, v), n, v);
+    else if (*text)
         ptx__evaluate(k, site, text, type, n, v, out);
     else
         ptx_fail(m, PTX_E_FORM, site, "ptx_%s does not exist for %s", name, ptx_type_name(type));
@@ -11929,18 +12008,8 @@ PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32
     if (n) memcpy(out, r, n * columns * sizeof *r);
 }
 
-/* A formula of operands that it has no check of: hashes, noise. */
-static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, uint32_t n,
-                               const ptx_val *v) {
-    ptx_val out[3];
-    ptx_module *m = ptx_kernel_module(k);
-    if (!m || ptx_get_error(m)->code) return ptx__none();
-    ptx__evaluate(k, site, ptx__formula_text(name, strlen(name), PTX_F32), PTX_F32, n, v, out);
-    return out[0];
-}
-
 PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
-    return ptx_as(ptx__formula_of(k, site, "pcg", 1, &x), PTX_U32);
+    return ptx_as(ptx__formula_of(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
 PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
@@ -11966,29 +12035,7 @@ PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *coun
 }
 
 PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
-    return ptx__formula_of(k, site, "unit", 1, &x);
-}
-
-/* The module's function of that formula, made when it is first called. */
-static ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, uint32_t n,
-                                         const ptx_val *v) {
-    static const char letters[] = "xyzw";
-    char full[48], letter[2] = {0, 0};
-    ptx_val operands[4];
-    ptx_kernel *f;
-    uint32_t i;
-    snprintf(full, sizeof full, "ptxgen_%s", name);
-    for (i = 0; i < m->used; i++) {
-        f = m->kernels.at[i];
-        if (f->function && !strcmp(m->names.at + f->name, full)) return f;
-    }
-    f = ptx_func_(m, site, full, PTX_F32);
-    for (i = 0; i < n; i++) {
-        letter[0] = letters[i];
-        operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
-    }
-    ptx_return_(f, site, ptx__formula_of(f, site, name, n, operands));
-    return f;
+    return ptx__formula_of(k, site, "unit", PTX_F32, 1, &x);
 }
 
 PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *p,
@@ -12007,8 +12054,8 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
             return ptx__none();
         }
     snprintf(full, sizeof full, "%s%u", name, (unsigned)n);
-    if (n == 2) return ptx__formula_of(k, site, full, 3, v);
-    return ptx_call_(k, site, ptx__formula_function(k->m, site, full, 4, v), 4, v);
+    if (n == 2) return ptx__formula_of(k, site, full, PTX_F32, 3, v);
+    return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
 PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {

@@ -8234,7 +8234,7 @@ static uint32_t ptxk__gemm_row_unit(const ptxk__block *b, uint32_t unit) {
 /* The most columns whose sums fit into the registers of a thread. */
 static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t precision, ptx_target target) {
     uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64;
-    if (c->block->id == PTXK_Q5_K || c->block->id == PTXK_Q6_K) most = exact ? 32 : 64;
+    if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = exact && c->block->id == PTXK_Q4_0 ? 16 : 32;
     return (target & 0xfffu) < 80 ? most / 2 : most;
 }

@@ -79,7 +79,7 @@ static void write_functions(FILE *twins, FILE *references)
         const char *text = ptx_text(m, NULL);
         char name[32];
         snprintf(name, sizeof name, "twin%d", i);
-        if (text && f->operands == 1) {
+        if (text && f->operands == 1 && !strstr(text, "call")) {
             twin_write(twins, text, name);
             fprintf(twins,
                     "void run%d(uint64_t first, uint64_t stride, uint32_t n, uint32_t *out, double share,\n"
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         search s[THREADS];
         int wanted = argc < 3;
         for (int j = 2; j < argc; j++) wanted |= !strcmp(argv[j], f->name);
-        if (!wanted || f->operands != 1) continue;
+        if (!wanted || f->operands != 1 || !function_of(library, "run", i)) continue;
         ptx_module *m = math_kernel(f, PTX_F32);
         const char *text = ptx_text(m, NULL);
         memset(s, 0, sizeof s);

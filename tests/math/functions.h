@@ -51,6 +51,8 @@ static const math_function math_functions[] = {
     ONE(cbrt, 0.9, 0.8),
     ONE(erf, 1.7, 1.7),
     ONE(erfc, 4.0, 4.0),
+    ONE(tgamma, 4.0, 0),
+    ONE(lgamma, 4.0, 0), /* below -2 in units of lgamma(-x), or 1 */
     TWO(atan2, 1.8, 1.7),
     TWO(hypot, 1.2, 1.2),
     {"pow", 2, 1.6, 1.0, NULL, pow, NULL, exact_powl},
