@@ -1961,7 +1961,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
-    /* textures and surfaces, by 64-bit handle */                                                            \
+    /* textures, by 64-bit handle; surfaces: below */                                                        \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
         20, PTX__TEXTURE)                                                                                    \
     OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
@@ -2044,7 +2044,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
     OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
     OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
-        PTX__REGISTER_1)                                                                                     \
+        PTX__REGISTER_1)
+#define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
     OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
@@ -2188,7 +2189,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
     PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
     PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
-    PTX__TABLE_TEXTURES(OP, FORM)
+    PTX__TABLE_TEXTURES(OP, FORM)                                                                            \
+    PTX__TABLE_SURFACES(OP, FORM)
 
 #define PTX__OP(id, ...) PTX_##id,
 #define PTX__FORM(id, ...)

@@ -623,8 +623,10 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      alignment           as in gemv
 
    Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
-   tile of rows of W, from L2. y may be the residual itself. No other memory that is read may overlap what is
-   written. */
+   tile of rows of W, from L2. The first plan.zero_bytes of the workspace are counters. Each launch leaves
+   them 0; a launch with another m, n or k has its own number of them, and other memory behind. Launches that
+   may run at the same time need separate workspaces. y may be the residual itself. No other memory that is
+   read may overlap what is written. */
 
 /* Precision of x and of f32 weights; flags. */
 enum { PTXK_GEMM_EXACT = 0, PTXK_GEMM_FAST = 1 };
@@ -8362,12 +8364,13 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
     f->m = 2;
     f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
-    for (part = 16384; part; part /= 2)
-        for (warps = f->columns > 32 ? 8 : 4; warps; warps--) {
+    for (warps = f->columns > 32 ? 8 : 4; warps; warps--)
+        for (part = 16384; part > 4096; part /= 2) {
             ptxk__gemm_sizes(f, warps, part);
-            if (f->shared <= limit && (warps > 2 || part <= 8192)) return PTX_E_NONE;
+            if (f->shared <= limit) return PTX_E_NONE;
         }
-    return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "gemm: %u columns do not fit into the shared memory of the target",
+                        f->columns);
 }
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
@@ -9523,7 +9526,7 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
                              uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
-    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
+    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
     uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
     int two = f->precision == PTXK_GEMM_EXACT && (products == 4 || s->kind->block->id == PTXK_Q6_K);
     for (i = 0; i < f->m; i++) {
@@ -9536,15 +9539,16 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++)
                 for (e = 0; e < 4; e++) s->acc[0][i][n][e] = s->zero;
-        for (p = 0; p < x->planes; p++) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
-        for (p = x->planes; p--;)
+        for (p = 0; p < x->planes; p++) {
+            ptxk__gemm_load_x(k, f, s, slot, w, n, p, b);
             for (e = 0; e < products; e++)
                 for (i = 0; i < f->m; i++) {
                     ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
                     if (two && !(products == 4 && p)) /* f32: without the product of the smaller ones */
-                        ptxk__tile_mma(k, x->type, acc, rest[i][e], b[p] + 2 * e);
-                    ptxk__tile_mma(k, x->type, acc, a[i][e], b[p] + 2 * e);
+                        ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
+                    ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
                 }
+        }
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++) ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], s->factor[i]);
     }
