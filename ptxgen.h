@@ -347,7 +347,7 @@ typedef struct ptx_label {
 
 /* A memory operand: [base + offset], with the modifiers of the access and the policy of the L2 cache. */
 typedef struct ptx_mem {
-    uint64_t base, access; /* see ptx__open_memory */
+    uint64_t base, access; /* see ptx__read_memory */
 } ptx_mem;
 
 /* A variable of a module, or a function: what has an address before any kernel runs. */
@@ -405,6 +405,8 @@ typedef struct ptx_launch {
 } ptx_launch;
 /* Of entry 0: `threads` threads along x in blocks of `block`, the last of which may have threads to spare. */
 PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
+/* The same of x by y threads, in blocks of block_x by block_y. */
+PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y);
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
@@ -757,8 +759,9 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* Sets in a row: {0}, none; up to three types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each
-   a single one or one of the groups above. A group that no row has named yet is to be listed here. */
+/* Sets in a row: {0}, none; types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each a single one
+   or one of the groups above. At most three; two source types; one default. A group that no row has named yet
+   is to be listed here. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -1958,7 +1961,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
-    /* textures and surfaces, by 64-bit handle */                                                            \
+    /* textures, by 64-bit handle; surfaces: below */                                                        \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
         20, PTX__TEXTURE)                                                                                    \
     OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
@@ -2041,7 +2044,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
     OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
     OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
-        PTX__REGISTER_1)                                                                                     \
+        PTX__REGISTER_1)
+#define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
     OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
@@ -2185,7 +2189,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
     PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
     PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
-    PTX__TABLE_TEXTURES(OP, FORM)
+    PTX__TABLE_TEXTURES(OP, FORM)                                                                            \
+    PTX__TABLE_SURFACES(OP, FORM)
 
 #define PTX__OP(id, ...) PTX_##id,
 #define PTX__FORM(id, ...)
@@ -2422,7 +2427,7 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
      INTEGER   the number, sign extended; INTEGER_9 times 2^9
      FLOAT     the upper bits of a double, the last of them set where one below it is
    A DOUBLE has 62 bits for a sign, 9 bits of exponent and the mantissa. A PLACE, from ptx_off, has 61: see
-   ptx__open. NOTHING says in its low bits why. */
+   ptx__read_handle. NOTHING says in its low bits why. */
 enum {
     PTX__H_NOTHING,
     PTX__H_REGISTER,
@@ -2584,7 +2589,7 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
 #define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
 /* clamp: 0 for up, 31 for the others, where the whole warp takes part; members: the mask of its lanes,
-   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; there is no such lane: its own a. */
+   ptx_u32(0xffffffff). Down: from the lane `delta` above; up: from below; without such a lane: its own a. */
 #define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
 #define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
 #define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
@@ -2718,8 +2723,8 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     PTX__TEX_LOD(k, PTX_TEX_LEVEL_CUBE, type, texture, 3, x, y, z, ptx_imm(0), lod, out)
 #define ptx_tex_cube_layered_lod(k, type, texture, layer, x, y, z, lod, out)                                 \
     PTX__TEX_LOD(k, PTX_TEX_LEVEL_ACUBE, type, texture, 4, layer, x, y, z, lod, out)
-/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays with
-   one f32 for each coordinate but the layer. */
+/* At the level for these derivatives of the coordinates along the two axes of the picture. dx, dy: arrays
+   with one f32 for each coordinate but the layer. */
 #define ptx_tex_1d_grad(k, type, texture, x, dx, dy, out)                                                    \
     PTX__TEX_GRAD(k, PTX_TEX_GRAD_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), dx, dy, out)
 #define ptx_tex_2d_grad(k, type, texture, x, y, dx, dy, out)                                                 \
@@ -2755,9 +2760,10 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 #define ptx_surface_depth(k, object) ptx_op1(k, PTX_SUQ_DEPTH, 0, object)
 #define ptx_surface_layers(k, object) ptx_op1(k, PTX_SUQ_ARRAY_SIZE, 0, object)
 /* Surfaces: `surface` is the 64-bit object of ptxcu_surface_create. Bytes are moved as they are; type says
-   how many: 1 to 8. x counts bytes and must be a multiple of the access's size; y, z and layer count texels.
-   outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel; PTX_SURFACE_ZERO: it loads 0 and stores
-   nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4 elements, at most 16 bytes in all. */
+   how many: 1 to 8; a single byte is loaded as a u32. x counts bytes and must be a multiple of the access's
+   size; y, z and layer count texels. outside: 0 or PTX_SURFACE_TRAP: an access outside ends the kernel;
+   PTX_SURFACE_ZERO: it loads 0 and stores nothing; PTX_CLAMP: it goes to the nearest place. vec: n is 2 or 4
+   elements, at most 16 bytes in all. */
 #define ptx_surface_load_1d(k, outside, type, surface, x)                                                    \
     PTX__SULD(k, PTX_SULD_1D, outside, type, surface, 1, x, ptx_imm(0), ptx_imm(0))
 #define ptx_surface_load_2d(k, outside, type, surface, x, y)                                                 \
@@ -2810,7 +2816,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 #define PTX__TEX_LOD(k, op, type, t, n, a, b, c, d, lod, out)                                                \
     ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 1, (lod), NULL, NULL, (out))
 #define PTX__TEX_GRAD(k, op, type, t, n, a, b, c, d, dx, dy, out)                                            \
-    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 0, ptx_imm(0), (dx), (dy), (out))
+    ptx_tex_((k), PTX__AT, (op), (type), (t), (n), (a), (b), (c), (d), 2, ptx_imm(0), (dx), (dy), (out))
 #define PTX__TEX_GATHER(k, op, component, type, t, n, a, b, c, d, out)                                       \
     ptx_tex_gather_((k), PTX__AT, (op), (component), (type), (t), (n), (a), (b), (c), (d), (out))
 #define PTX__SULD(k, op, outside, type, surface, axes, a, b, c)                                              \
@@ -2826,7 +2832,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     ptx_surface_reduce_((k), PTX__AT, (op), (outside), (what), (type), (surface), (axes), (a), (b), (c),     \
                         (value))
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                          const ptx_val *dx, const ptx_val *dy, ptx_val *out);
 PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t component,
                                 ptx_type type, ptx_val texture, uint32_t axes, ptx_val a, ptx_val b,
@@ -3154,7 +3160,6 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -3162,7 +3167,7 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-/* An operand as its handle says: see ptx__open. */
+/* An operand as its handle says: see ptx__read_handle. */
 typedef struct ptx__operand {
     uint64_t bits;  /* register word, or the immediate */
     uint32_t owner; /* the kernel's tag; 0 for an immediate */
@@ -3287,7 +3292,8 @@ static uint64_t ptx__sources_of(const ptx__row *r) {
     return ptx__type_sets[r->src[0]] | ptx__type_sets[r->src[1]];
 }
 static ptx_mods ptx__allowed(const ptx__row *r) {
-    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]] | ptx__modifier_sets[r->allow[2]];
+    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
+           | ptx__modifier_sets[r->allow[2]];
 }
 static ptx_mods ptx__needed(const ptx__row *r) {
     return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
@@ -3460,13 +3466,11 @@ typedef struct ptx__form {
     uint32_t version; /* the lowest, modifiers included */
     uint32_t program; /* the operands, groups written out: in chars */
     uint32_t slots;   /* behind its '=' */
-    uint32_t plain;   /* see ptx__is_plain */
-    uint32_t pattern; /* see ptx__repeat: where in module.patterns, + 1; 0: none */
+    uint32_t pattern; /* see ptx__record_by_pattern: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t type, src;           /* as asked for */
-    uint32_t facts;              /* of its instruction */
-    uint8_t who, result, effect; /* of them; see ptx__behave */
+    uint8_t who, result, effect; /* of its facts; see ptx__set_behaviour */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect and reach */
     uint32_t seen;               /* for that of its kernel */
@@ -3705,7 +3709,7 @@ struct ptx_kernel {
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_TCGEN05 0x10000000u
-#define PTX__SEEN_TOGETHER 0x04000000u /* what is not for ANY threads, and addresses of symbols */
+#define PTX__SEEN_CONVERGENT 0x04000000u /* what is not for ANY threads, and addresses of symbols */
 #define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
@@ -3931,6 +3935,12 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block) {
     launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
     return launch;
 }
+PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y) {
+    ptx_launch launch = ptx_launch_1d(x, block_x), rows = ptx_launch_1d(y, block_y);
+    launch.grid[1] = rows.grid[0];
+    launch.block[1] = block_y;
+    return launch;
+}
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
@@ -4044,7 +4054,7 @@ PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
 
 /* -- operands -- */
 
-static ptx__operand ptx__operand_of(unsigned kind, unsigned type, uint64_t bits) {
+static ptx__operand ptx__make_operand(unsigned kind, unsigned type, uint64_t bits) {
     ptx__operand v;
     v.bits = bits;
     v.owner = 0;
@@ -4081,31 +4091,31 @@ static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
 enum { PTX__P_BLOCK = 6 }; /* a parameter block; 7 is none */
 static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
-/* What a handle says. k: the kernel that it is used in, for wide numbers. */
-static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
+/* Decode a handle. k is the kernel that uses it: it holds the wide numbers. */
+static ptx__operand ptx__read_handle(const ptx_kernel *k, ptx_val v) {
     const uint64_t h = v.handle;
     const uint32_t word = (uint32_t)h;
     const unsigned align = (unsigned)(h >> PTX__H_ALIGN) & 15u, code = (unsigned)(h >> PTX__P_TYPE) & 7u;
     const unsigned index = (unsigned)(h >> PTX__P_INDEX) & PTX__P_INDEX_MAX;
-    ptx__operand o = ptx__operand_of(PTX__REG, PTX__H_TYPE(h), word);
+    ptx__operand o = ptx__make_operand(PTX__REG, PTX__H_TYPE(h), word);
     switch (PTX__H_WHAT(h)) {
     case PTX__H_NOTHING:
-        return ptx__operand_of((h & 255) < PTX__WHY_FAR ? PTX__NOTHING : PTX__FAR, PTX_NONE, h);
+        return ptx__make_operand((h & 255) < PTX__WHY_FAR ? PTX__NOTHING : PTX__FAR, PTX_NONE, h);
     case PTX__H_REGISTER:
         o.owner = (uint32_t)(h >> 32) & 0xffffu;
         if (!PTX__TAG(word) && o.owner == k->owner && word < k->wide.count)
-            return ptx__operand_of(o.type == PTX_F64 ? PTX__IMM_FLOAT : PTX__IMM, o.type, k->wide.at[word]);
+            return ptx__make_operand(o.type == PTX_F64 ? PTX__IMM_FLOAT : PTX__IMM, o.type, k->wide.at[word]);
         o.space = (uint8_t)(h >> PTX__H_SPACE & 7u);
         o.flags = (uint8_t)(align == 15 ? PTX__INVERTED : align);
         if (PTX__TAG(word) != PTX__W_PARAM) return o;
         o.kind = PTX__SYM;
         o.bits = PTX__INDEX(word);
         return o;
-    case PTX__H_INTEGER: return ptx__operand_of(PTX__IMM, o.type, (uint64_t)((int64_t)(h << 9) >> 9));
-    case PTX__H_INTEGER_9: return ptx__operand_of(PTX__IMM, o.type, h << 9);
-    case PTX__H_FLOAT: return ptx__operand_of(PTX__IMM_FLOAT, o.type, h << 9);
+    case PTX__H_INTEGER: return ptx__make_operand(PTX__IMM, o.type, (uint64_t)((int64_t)(h << 9) >> 9));
+    case PTX__H_INTEGER_9: return ptx__make_operand(PTX__IMM, o.type, h << 9);
+    case PTX__H_FLOAT: return ptx__make_operand(PTX__IMM_FLOAT, o.type, h << 9);
     case PTX__H_PLACE:
-        if (code > PTX__P_BLOCK) return ptx__operand_of(PTX__NOTHING, PTX_NONE, 0);
+        if (code > PTX__P_BLOCK) return ptx__make_operand(PTX__NOTHING, PTX_NONE, 0);
         o.kind = code == PTX__P_BLOCK ? PTX__PLACE_SYM : PTX__PLACE;
         o.type = ptx__place_types[code];
         o.space = (uint8_t)(h >> PTX__P_SPACE & 7u);
@@ -4117,12 +4127,12 @@ static ptx__operand ptx__open(const ptx_kernel *k, ptx_val v) {
     default: /* PTX__H_DOUBLE */
         o.bits =
             (h & UINT64_C(1) << 61) << 2 | ((h >> 52 & 511) + (1023 - 255)) << 52 | (h & 0xfffffffffffff);
-        return ptx__operand_of(PTX__IMM_FLOAT, PTX_F64, o.bits);
+        return ptx__make_operand(PTX__IMM_FLOAT, PTX_F64, o.bits);
     }
 }
 
-/* The handle of a register or parameter block. */
-static ptx_val ptx__close(const ptx__operand *o) {
+/* Encode the handle of a register or parameter block. */
+static ptx_val ptx__register_handle(const ptx__operand *o) {
     ptx_val v;
     v.handle =
         PTX__HANDLE(PTX__H_REGISTER, o->type,
@@ -4167,7 +4177,7 @@ static ptx_val ptx__with_space(ptx_val v, unsigned space) {
 }
 
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
-    /* A register of another width is no value at all: the use of it says so. */
+    /* A register of another width gives no value; the use of that value reports it. */
     const unsigned have = (unsigned)ptx_type_of(v);
     uint64_t code;
     if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
@@ -4195,8 +4205,8 @@ PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
         return ptx__none_for(PTX__WHY_INV);
     return predicate;
 }
-/* An address without its offset; of other values, themselves. */
-static ptx__operand ptx__unplaced(ptx__operand v, int64_t *offset) {
+/* Split an address into its base and its offset. Other values are returned as they are, with offset 0. */
+static ptx__operand ptx__without_offset(ptx__operand v, int64_t *offset) {
     *offset = 0;
     if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
     *offset = (int32_t)(uint32_t)(v.bits >> 32);
@@ -4295,8 +4305,8 @@ PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
-    /* space and vector are the address's and the call's: set here, they exclude each other, as the use says
-       */
+    /* The address gives the space and the call gives the vector. Set here, they make two spaces, which the
+       use refuses. */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
     mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
@@ -4317,26 +4327,26 @@ PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
                                 ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
     return mem;
 }
-static ptx__access ptx__open_memory(const ptx_kernel *k, ptx_mem mem) {
+static ptx__access ptx__read_memory(const ptx_kernel *k, ptx_mem mem) {
     ptx__access a;
     ptx_val base;
     base.handle = mem.base;
-    a.base = ptx__open(k, base);
-    if (a.base.kind >= PTX__PLACE && a.base.kind != PTX__FAR) a.base = ptx__unplaced(a.base, &a.offset);
+    a.base = ptx__read_handle(k, base);
+    if (a.base.kind >= PTX__PLACE && a.base.kind != PTX__FAR) a.base = ptx__without_offset(a.base, &a.offset);
     a.offset = (int32_t)(uint32_t)mem.access;
     a.mods = ptx__access_mods(mem.access);
     a.policy = mem.access & PTX__A_LIST ? 0u : (uint32_t)(mem.access >> PTX__A_POLICY);
     return a;
 }
 
-/* The b type of that width: as which instructions that only move bits print their type. */
+/* The b type of the same width. Instructions that only move bits print it. */
 static unsigned ptx__as_bits(unsigned type) {
     static const uint8_t of_bytes[17] = {0, PTX_B8, PTX_B16, 0, PTX_B32, 0, 0, 0, PTX_B64,
                                          0, 0,      0,       0, 0,       0, 0, PTX_B128};
     unsigned bits = of_bytes[ptx__fact(type)->bits / 8];
     return bits ? bits : type;
 }
-/* Registers of 8 bits do not exist: what has 8 bits in memory is 32 wide in a register. */
+/* The type of a register that holds such a value. There are no 8-bit registers: they have 32 bits. */
 static unsigned ptx__in_register(unsigned type) {
     switch (type) {
     case PTX_U8: return PTX_U32;
@@ -4393,14 +4403,14 @@ static ptx__list ptx__types_text(uint64_t set) {
     return list;
 }
 
-/* Whether ptx_cvt goes from and to the type: one number of its own. */
+/* Whether ptx_cvt converts from and to the type: it holds one number. */
 static int ptx__is_number(unsigned type) {
     const ptx__type_fact *f = ptx__fact(type);
     return type == PTX_F16 || type == PTX_BF16 || f->kind == 'f'
            || ((f->kind == 'u' || f->kind == 's') && type != PTX_U16X2 && type != PTX_S16X2);
 }
 
-/* What makes an operand of that type of v, as the end of a message; "" where nothing does. */
+/* The end of a message: how to make an operand of that type of v. "" where there is no way. */
 static ptx__list ptx__cure(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
@@ -4434,8 +4444,8 @@ static ptx__list ptx__cure(ptx__operand v, unsigned type) {
     return text;
 }
 
-/* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
-   infinite. */
+/* Round a double to a float of that many exponent and mantissa bits, to nearest even. Returns 0 where a
+   finite value becomes infinite. */
 static int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
     uint64_t d, mantissa, rest, half;
     int exponent, shift, top = (1 << exponent_bits) - 1, bias = top >> 1;
@@ -4489,8 +4499,8 @@ static int ptx__conflict(ptx_mods mods) {
     return 0;
 }
 
-/* Of the modifiers that a row needs, those of one group stand for each other: of each group one must be
-   there, and all that are in no group. */
+/* The needed modifiers that are missing. Of each exclusive group one modifier must be there; of the others
+   all must. */
 PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
@@ -4503,8 +4513,8 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     return need & ~have;
 }
 
-/* What a mask of modifiers cannot say: whether an access's order, scope, hints and space go together. NULL:
-   they do. */
+/* Check what a mask of modifiers cannot express: whether order, scope, hints and space of an access go
+   together. Returns NULL where they do. */
 static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
     ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
     ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
@@ -4541,7 +4551,7 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
     return d->kind == 's' && d->bits > s->bits;
 }
 
-/* Numbers of operands: not given (what has its own function), and at most one result. */
+/* Counts of operands: not given, for instructions with a function of their own; at most one result. */
 #define PTX__ANY 0xffffu
 #define PTX__ONE 0xfffeu
 
@@ -4565,11 +4575,12 @@ static int ptx__length_ok(char set, unsigned n) {
     }
 }
 
-/* A row's operands with its groups of n written out and the second result there or not: "{ffff}=dp". Returns
-   0 where they have another length than n, or need more than PTX__PROGRAM_MAX. */
+/* Expand a row's operands: groups get n elements, and `pair` says whether the optional second result is
+   there. The result is a text such as "{ffff}=dp". Returns 0 where a group cannot have n elements or the text
+   would be longer than PTX__PROGRAM_MAX. */
 #define PTX__PROGRAM_MAX 320
-static int ptx__write_out(const char *sig, unsigned n, int pair, char *out, unsigned *results,
-                          unsigned *sources) {
+static int ptx__expand_signature(const char *sig, unsigned n, int pair, char *out, unsigned *results,
+                                 unsigned *sources) {
     unsigned *count = results;
     char *end = out + PTX__PROGRAM_MAX - 8;
     *results = *sources = 0;
@@ -4606,8 +4617,8 @@ static int ptx__write_out(const char *sig, unsigned n, int pair, char *out, unsi
     return 1;
 }
 
-/* Whether a row takes that many operands and gives that many results; then also its program and the length
-   of its groups. */
+/* Whether a row takes n operands and gives n_out results. If so, also its expanded operands and the length of
+   its groups. */
 static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *program,
                              unsigned *length) {
     unsigned results, sources, most = strchr(row->sig, '+') ? 128 : 1;
@@ -4619,14 +4630,14 @@ static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, ch
     }
     for (; *length <= most; ++*length)
         for (pair = 0; pair < one; pair++)
-            if (ptx__write_out(row->sig, *length, pair, program, &results, &sources) && sources == n
+            if (ptx__expand_signature(row->sig, *length, pair, program, &results, &sources) && sources == n
                 && (results == n_out || (n_out == PTX__ONE && results < 2)))
                 return 1;
     return 0;
 }
 
-/* How many operands and results a row has, in words. */
-static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
+/* The counts of operands and results that a row has, for messages. */
+static const char *ptx__counts_text(const ptx__row *row, char *text, size_t size) {
     char program[PTX__PROGRAM_MAX];
     unsigned n, results, sources, found = 0;
     int pair;
@@ -4635,7 +4646,7 @@ static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
     for (n = 1; n <= 128 && found < 4; n++)
         for (pair = 0; pair < (strchr(row->sig, '?') ? 2 : 1) && (n == 1 || strchr(row->sig, '+')); pair++)
             if (found < 4 && used + 40 < size
-                && ptx__write_out(row->sig, n, pair, program, &results, &sources))
+                && ptx__expand_signature(row->sig, n, pair, program, &results, &sources))
                 used += (size_t)snprintf(text + used, size - used, "%s %u and %u",
                                          found++ ? "," : ": there are", sources, results);
     return text;
@@ -4649,7 +4660,7 @@ static uint32_t ptx__most_threads(const ptx_kernel *k) {
 }
 static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
 
-/* What needs a later .version than there was: a number is appended to the name where it is not negative. */
+/* Raise the kernel's .version for something that needs it. of: a number for the message, or negative. */
 static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
                               uint32_t version) {
     char more[32];
@@ -4665,8 +4676,8 @@ static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name,
     return 1;
 }
 
-/* What a row needs that the target is not: NULL if nothing. */
-static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
+/* The target that a row needs, for a message; NULL where the module's target has the row. */
+static const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
     size_t n = strlen(m->target_name);
     if (sm < PTX__ON_FIRST) {
@@ -4681,8 +4692,8 @@ static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size
     return text;
 }
 
-/* The row for a use of an instruction. Of rows that fit, one that target and cap have goes before one that
-   they lack; the caller tells what is lacking. */
+/* Find the row for a use of an instruction. A row that target and version cap have is preferred to one that
+   they lack; the caller reports what is lacking. */
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                      unsigned src, ptx_mods asked, unsigned n, unsigned n_out, ptx_mods *mods,
                                      char *program, unsigned *length) {
@@ -4705,7 +4716,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
             continue;
         }
         *mods = all;
-        if (ptx__lacks(k->m, row->sm, lacks, sizeof lacks) || row->version > k->m->cap) {
+        if (ptx__target_lacks(k->m, row->sm, lacks, sizeof lacks) || row->version > k->m->cap) {
             lacking = lacking ? lacking : row;
             lacking_mods = lacking == row ? all : lacking_mods;
             continue;
@@ -4721,7 +4732,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         const char *slots = strchr(other->sig, '=') + 1;
         if (n_out != PTX__ONE)
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results%s",
-                      other->name, n, n_out, ptx__counts(other, counts, sizeof counts));
+                      other->name, n, n_out, ptx__counts_text(other, counts, sizeof counts));
         else if (slots[strcspn(slots, "{[+?123456789")])
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", other->name, n);
         else
@@ -4777,22 +4788,22 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-/* What the verifier knows of a form: loads of parameters and constants are the same for all, and only what is
-   in shared memory reads that. */
-static void ptx__behave(ptx__form *form, unsigned op, ptx_mods mods) {
+/* Set what the verifier knows of a form. Loads of parameters and constants give all threads the same value.
+   Loads read shared memory only where they name it. */
+static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
     const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-    form->facts = ptx__facts[op];
-    form->who = form->facts & 7u;
-    form->result = form->facts >> 3 & 7u;
-    form->effect = form->facts >> 6 & 15u;
+    const uint32_t facts = ptx__facts[op];
+    form->who = facts & 7u;
+    form->result = facts >> 3 & 7u;
+    form->effect = facts >> 6 & 15u;
     if (op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
         form->result = PTX__RESULT_SAME;
-    if (form->effect == PTX__EFFECT_READ && (op == PTX_LD || form->facts & PTX__IS_WMMA)
+    if (form->effect == PTX__EFFECT_READ && (op == PTX_LD || facts & PTX__IS_WMMA)
         && !(mods & shared))
         form->effect = PTX__EFFECT_NONE;
 }
 
-static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
+static void ptx__raw_behaviour(const char *text, unsigned *who, unsigned *effect) {
     const char *p = text;
     int fresh = 1; /* an instruction may begin here */
     *who = PTX__WHO_ANY;
@@ -4815,8 +4826,8 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
 }
 
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
-static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src, unsigned count,
-                         char *text, uint32_t *version, uint32_t *sm) {
+static size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
+                                  unsigned count, char *text, uint32_t *version, uint32_t *sm) {
     const char *name = row->name;
     size_t length = 0;
     unsigned bit;
@@ -4877,15 +4888,16 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (!row) return 0;
     version = row->version;
     sm = row->sm;
-    length = op == PTX_RAW ? 0 : ptx__spell(row, mods, type, src, count, text, &version, &sm);
+    length = op == PTX_RAW ? 0 : ptx__write_mnemonic(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
     if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+")) {
         ptx__fail(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes", text,
                   count, ptx__fact(type)->name);
         return 0;
     }
-    if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84) version = 84;
-    if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
+    if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
+        version = 84;
+    if (ptx__target_lacks(m, sm, lacks, sizeof lacks)) {
         ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
         return 0;
     }
@@ -4909,7 +4921,6 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     memcpy(m->chars.at + form->text, text, length);
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
     m->chars.count += length + 1;
-    form->plain = (uint32_t)ptx__is_plain(row->sig);
     form->pattern = 0;
     form->asked = asked;
     form->key = key;
@@ -4919,14 +4930,14 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->version = version;
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
-    ptx__behave(form, op, mods);
+    ptx__set_behaviour(form, op, mods);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
         form->effect = (uint8_t)type;
     }
     form->seen = 1u << form->effect;
-    if (form->who) form->seen |= PTX__SEEN_TOGETHER;
+    if (form->who) form->seen |= PTX__SEEN_CONVERGENT;
     if (op >= PTX_TCGEN05_ALLOC && op <= PTX_TCGEN05_COMMIT_MULTICAST) form->seen |= PTX__SEEN_TCGEN05;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
     if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) form->seen |= PTX__SEEN_CARRY;
@@ -4962,8 +4973,8 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 /* -- recording -- */
 
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
-/* Whether a kernel or function is one of before a reset, as far as no later one has taken its place. */
-static int ptx__stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
+/* Whether a kernel or function was made before a reset. Not found once a later one has taken its place. */
+static int ptx__is_stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
     if (!of || of->m != k->m || of->index < k->m->used) return 0;
     ptx_fail(k->m, PTX_E_FOREIGN, ptx__site(k, site), "%s is of before ptx_module_reset: make it again",
              of->function ? "the function" : "the kernel");
@@ -4983,20 +4994,20 @@ static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     return PTX__WORD(tag, index);
 }
 /* The handle of a register of this kernel. */
-static ptx_val ptx__handle(const ptx_kernel *k, uint32_t word, unsigned type) {
+static ptx_val ptx__own_handle(const ptx_kernel *k, uint32_t word, unsigned type) {
     ptx_val v;
     v.handle = PTX__HANDLE(PTX__H_REGISTER, type, (uint64_t)k->owner << 32 | word);
     return v;
 }
 static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
-    return ptx__handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
+    return ptx__own_handle(k, ptx__new_word(k, site, ptx__tag_of(type)), type);
 }
 static ptx_val ptx__wide(ptx_kernel *k, unsigned type, uint64_t bits) {
     int ok;
     PTX__ROOM(k->m, k->wide, 1, ok);
     if (!ok) return ptx__none();
     k->wide.at[k->wide.count] = bits;
-    return ptx__handle(k, (uint32_t)k->wide.count++, type);
+    return ptx__own_handle(k, (uint32_t)k->wide.count++, type);
 }
 PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uint64_t bits) {
     if (!ptx__ready(k)) return ptx__none();
@@ -5005,25 +5016,25 @@ PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uin
               ptx_type_name(type));
     return ptx__none();
 }
-/* An operand that was changed, as a handle again. */
-static ptx_val ptx__closed(ptx_kernel *k, const ptx__operand *o) {
+/* Encode a changed operand: a register, a parameter block or an integer. */
+static ptx_val ptx__operand_handle(ptx_kernel *k, const ptx__operand *o) {
     ptx_val v;
-    if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__close(o);
+    if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__register_handle(o);
     v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
     return o->kind == PTX__IMM && v.handle == PTX__WHY_WIDE ? ptx__wide(k, o->type, o->bits) : v;
 }
 
-/* A handle that belongs here, of a register that exists. */
-static int ptx__is_mine(const ptx_kernel *k, const ptx__operand *v) {
+/* Whether a handle is of this kernel and of a register that exists. */
+static int ptx__is_own(const ptx_kernel *k, const ptx__operand *v) {
     uint32_t word = (uint32_t)v->bits;
     if (v->owner != k->owner || v->type >= PTX__TYPE_COUNT || v->space > PTX_SHARED_CLUSTER) return 0;
     return v->kind == PTX__REG   ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
            : v->kind == PTX__SYM ? v->bits < k->params.count
                                  : 0;
 }
-/* The same; if not, the error says why. */
-static int ptx__mine(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
-    if (ptx__is_mine(k, &v)) return 1;
+/* Require that; sets the error otherwise. */
+static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
+    if (ptx__is_own(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
         int number = v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT;
         if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
@@ -5046,23 +5057,23 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx__operand v, const char
     return 0;
 }
 
-/* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
-static int ptx__grow(ptx_kernel *k, size_t words) {
+/* Make room for one more instruction of that many words. Pushing words then needs no checks. */
+static int ptx__reserve(ptx_kernel *k, size_t words) {
     int ok;
-    if (k->ins.count == k->ins.capacity) { /* first for as many marks as there will be instructions */
+    if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count, ok);
         if (!ok) return 0;
     }
     if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
-    /* no more words than there may be registers: so that a memo need not count those */
+    /* Fewer words than registers may be: a memo need not count registers. */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
 }
 PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
     if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
-    return ptx__grow(k, words);
+    return ptx__reserve(k, words);
 }
-/* Of the instruction that is recorded next. There is room, as for as many instructions. */
+/* Mark the instruction that is recorded next. There is room for as many marks as instructions. */
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
@@ -5085,7 +5096,7 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     return ins;
 }
 
-/* The same without haste: of a plain one, and of one that has a label, or a text, and no operands. */
+/* The same, not expanded where it is called: of a plain instruction, and of one without operands. */
 static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, size_t words, size_t results) {
     ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
 }
@@ -5095,7 +5106,7 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
     return 1;
 }
 
-/* A guard before an instruction that defines a value would leave it undefined where the guard is false. */
+/* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
 PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
     ptx__fail(k, PTX_E_GUARD, site,
@@ -5115,8 +5126,8 @@ static int ptx__fits(uint64_t bits, unsigned type) {
     return bits >> width == 0;
 }
 
-/* The bits of a double as those of the nearest float; 0 where a finite value becomes infinite, 2 where one
-   becomes 0 that was not. */
+/* Round a double, given by its bits, to the nearest float. Returns 0 where a finite value becomes infinite, 2
+   where a value that is not 0 becomes 0, 1 otherwise. */
 static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     double value;
     float f;
@@ -5129,7 +5140,7 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
 }
 #define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
-/* The operand that is looked at, and whose it is. */
+/* One operand of the instruction that is being recorded. */
 typedef struct ptx__use {
     ptx_kernel *k;
     const char *site;
@@ -5148,7 +5159,7 @@ static const char *ptx__use_name(const ptx__use *u) {
     return *u->row->name ? u->row->name : "a raw instruction";
 }
 
-/* An immediate as an operand of that type. */
+/* Check and push an immediate as an operand of that type. */
 static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
     char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
@@ -5192,8 +5203,8 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
     return NULL;
 }
 
-/* An immediate against the limits of its slot, if it has any. */
-static int ptx__within(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
+/* Check an immediate against the limits of its slot, if it has any. */
+static int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
     int ok;
@@ -5218,8 +5229,7 @@ static int ptx__within(const ptx__use *u, ptx__operand v, char letter, unsigned 
     return 0;
 }
 
-/* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
-   vadd2 and its like choose, the random bits of cvt.rs, whom tcgen05.commit tells. */
+/* Whether ptxas takes no immediate there: see PTX__REGISTERS. */
 static int ptx__register_only(const ptx__use *u) {
     switch (ptx__facts[u->row->op] & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
     case 0: return 0;
@@ -5230,7 +5240,7 @@ static int ptx__register_only(const ptx__use *u) {
     }
 }
 
-/* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
+/* Check a source operand against the slot's type and push it. loose: any type of that width will do. */
 static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
@@ -5238,7 +5248,7 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
     if (v.kind == PTX__REG && v.owner == u->k->owner && fits) {
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
-        if (PTX__INDEX(word) >= u->k->registers[tag]) return ptx__mine(u->k, u->site, v, "a source");
+        if (PTX__INDEX(word) >= u->k->registers[tag]) return ptx__require_own(u->k, u->site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
         ptx__word(u->k, word);
         return 1;
@@ -5247,20 +5257,21 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
         int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(u);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts[u->row->op] & PTX__NO_FLOATS) fits = 0;
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts[u->row->op] & PTX__NO_FLOATS)
+            fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(u, v, type);
     } else if (v.kind != PTX__REG || v.owner != u->k->owner) {
         char what[32];
         snprintf(what, sizeof what, "operand %u", u->index);
-        ptx__mine(u->k, u->site, v, what);
+        ptx__require_own(u->k, u->site, v, what);
     }
     ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
               ptx__use_name(u), ptx__describe(v), want->name, where, *where ? "" : ptx__cure(v, type).s);
     return 0;
 }
 
-/* The same; most operands are registers of just that type, and need no more than this. */
+/* The same, fast for a register of exactly that type, as most operands are. */
 static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
     if (v.kind == PTX__REG && v.type == type && v.owner == u->k->owner && !(v.flags & PTX__INVERTED)
@@ -5271,8 +5282,8 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
     return ptx__push_other(u, v, type, loose);
 }
 
-/* What is asked for, in one word: an instruction, its types (PTX_NONE: from the operands), the number of its
-   operands. PTX__INTO: the result is a variable's. */
+/* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
+   operands. PTX__INTO: the result goes to a variable. */
 #define PTX__WHAT(op, type, src_type, n)                                                                     \
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
 #define PTX__INTO (1u << 29)
@@ -5280,9 +5291,9 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
 static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
                            const ptx_val *into);
 
-/* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
+/* Move an operand that PTX cannot print in that slot to a register: a 16-bit float immediate, an inverted
    predicate in a plain slot, an address with an offset where no memory is accessed. */
-static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
+static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
     int lost = 0;
@@ -5290,14 +5301,14 @@ static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v,
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
         ptx_val src[4] = {{0}, {0}, {0}, {0}};
         int64_t offset;
-        v = ptx__unplaced(v, &offset);
+        v = ptx__without_offset(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
-        src[0] = ptx__close(&v);
+        src[0] = ptx__register_handle(&v);
         src[1].handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
         d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, src, NULL);
         k->guard = guard;
-        return ptx__open(k, d);
+        return ptx__read_handle(k, d);
     }
     if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
         double value;
@@ -5309,7 +5320,7 @@ static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v,
         lost = !(bits & 0x7fffu) && v.bits << 1;
         form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
     } else if (v.kind == PTX__REG && v.flags & PTX__INVERTED && slot != 'p') {
-        if (!ptx__mine(k, site, v, "a predicate")) return v;
+        if (!ptx__require_own(k, site, v, "a predicate")) return v;
         if (v.type != PTX_PRED) {
             ptx__fail(k, PTX_E_HANDLE, site, "the opposite of %s, which is no predicate",
                       ptx__fact(v.type)->name);
@@ -5332,14 +5343,14 @@ static ptx__operand ptx__settle(ptx_kernel *k, const char *site, ptx__operand v,
     k->guard = 0;
     ptx__commit_plain(k, site, form - 1, at, 1);
     k->guard = guard;
-    return ptx__open(k, d);
+    return ptx__read_handle(k, d);
 }
-/* An address plus an offset as a register of its own; other values as they are. */
-static ptx__operand ptx__settle_place(ptx_kernel *k, const char *site, ptx_val *v) {
-    ptx__operand o = ptx__open(k, *v);
+/* Move an address with an offset to a register; other values stay as they are. */
+static ptx__operand ptx__materialize_address(ptx_kernel *k, const char *site, ptx_val *v) {
+    ptx__operand o = ptx__read_handle(k, *v);
     if (o.kind != PTX__PLACE) return o;
-    o = ptx__settle(k, site, o, 't');
-    if (ptx__ready(k)) *v = ptx__close(&o);
+    o = ptx__materialize(k, site, o, 't');
+    if (ptx__ready(k)) *v = ptx__register_handle(&o);
     return o;
 }
 
@@ -5354,7 +5365,7 @@ static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_
     }
 }
 
-/* An address stays one through the arithmetic that addresses are made by. */
+/* The space of a result: that of its address operand, where the instruction computes an address. */
 static unsigned ptx__space_of(unsigned op, const ptx__operand *src, unsigned n) {
     switch (op) {
     case PTX_MAPA: return PTX_SHARED_CLUSTER;
@@ -5376,10 +5387,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                       const ptx_var *into);
 
 /* -- memos --
-   Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   depends on the kinds of its operands (a handle's upper 16 bits, where neither owner, register nor a small
-   number stands) and for numbers on an upper limit; so the first of a kind leaves a memo, and the next only
-   has its handles checked. */
+   Most instructions of a kernel resemble an earlier one. The checks of an instruction depend on the kinds of
+   its operands (the upper 16 bits of a handle, which hold neither owner, register nor a small number) and,
+   for numbers, on an upper limit. So the first instruction of a kind leaves a memo. For the next ones only
+   owner, register and limit are checked. */
 
 /* The kind of an operand. */
 static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
@@ -5392,24 +5403,24 @@ static uint64_t ptx__kinds_of(const ptx_val *src) {
            | src[3].handle >> 48 << 48;
 }
 
-/* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
-static uint32_t ptx__sure_limit(unsigned want) {
+/* A value up to which every immediate fits the type. */
+static uint32_t ptx__type_maximum(unsigned want) {
     const ptx__type_fact *fact = ptx__fact(want);
     uint32_t most = fact->bits > 32 ? UINT32_MAX : (uint32_t)(((uint64_t)1 << fact->bits) - 1);
     if (fact->kind == 's' && fact->bits <= 32) most >>= 1;
     return most;
 }
 
-/* The same for a slot with a limit of its own; 0: not known. Any width has more than 15 bits. */
-static uint32_t ptx__slot_most(char letter) {
+/* The same for the limit of a slot; 0 where there is no such value. Every width is more than 15 bits. */
+static uint32_t ptx__slot_maximum(char letter) {
     const ptx__slot_limit *l = ptx__limit_of(letter);
     if (!l || l->step != 1 || l->low > 0) return 0;
     return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
-/* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
-   mnemonic, a result and those operands, as they were. */
-static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
+/* Keep a memo of the last instruction, which ptx__record_new made of this request. Not where it has more than
+   a mnemonic, a result and these operands unchanged. */
+static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
@@ -5426,9 +5437,9 @@ static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx
     memo.kinds = ptx__kinds_of(src);
     place = ptx__memo_place(what, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
-        const ptx__operand v = ptx__open(k, src[i]);
+        const ptx__operand v = ptx__read_handle(k, src[i]);
         if (w == end) return;
-        if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
+        if (PTX__TAG(*w) == PTX__W_MEM) { /* every offset is right where no alignment is needed */
             if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
                 || v.bits != (w[1] | (uint64_t)w[2] << 32))
                 return;
@@ -5445,13 +5456,13 @@ static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx
         if (v.kind == PTX__IMM) {
             uint32_t own = UINT32_MAX;
             if (PTX__H_WHAT(src[i].handle) != PTX__H_INTEGER) return;
-            memo.most[i] = ptx__sure_limit(ptx__slot_type(slot[i], form->type, form->src, v));
-            if (v.type) own = ptx__sure_limit(v.type);
+            memo.most[i] = ptx__type_maximum(ptx__slot_type(slot[i], form->type, form->src, v));
+            if (v.type) own = ptx__type_maximum(v.type);
             if (own < memo.most[i]) memo.most[i] = own;
-            own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
+            own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_maximum(slot[i]);
             if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
-                || (op == PTX_AND && ptx__open(k, src[0]).space))
-                own = 0; /* on the number hangs what the target must be, or whether that is an address */
+                || (op == PTX_AND && ptx__read_handle(k, src[0]).space))
+                own = 0; /* the number decides on the target, or on whether the result is an address */
             if (own < memo.most[i]) memo.most[i] = own;
             if (v.bits > memo.most[i] || !own) {
                 if (v.bits >> 32 || w[1] != (uint32_t)v.bits) return;
@@ -5473,27 +5484,27 @@ static void ptx__remember(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx
     memo.results = ins->results;
     memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
-    k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
+    k->m->memo[place ^ 1] = k->m->memo[place]; /* two places: the other has the memo before */
     k->m->memo[place] = memo;
 }
 
-/* A register as a source. Anything but 0: it is not this kernel's. */
-PTX__INLINE uint32_t ptx__not_mine(const ptx_kernel *k, ptx_val v) {
+/* Not 0: the register is not this kernel's. */
+PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
     return ((uint32_t)(v.handle >> 32 & 0xffffu) ^ k->owner)
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
-   as the memo has them, and what was written behind the words in use does not matter. */
-static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src, unsigned n,
-                              uint32_t *w) {
+/* Write the words of sources to w, as their memo says. Returns behind the last word; NULL where an operand is
+   not as the memo says: the words written are not in use then. */
+static uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
+                                    unsigned n, uint32_t *w) {
     uint32_t wrong = 0;
     unsigned i;
     for (i = 0; i < n; i++) {
         const uint32_t tag = memo->tag[i];
         const uint64_t number = src[i].handle & PTX__LOW55;
         if (!tag) {
-            wrong |= ptx__not_mine(k, src[i]);
+            wrong |= ptx__is_foreign(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
             continue;
         }
@@ -5501,7 +5512,7 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
         w[1] = (uint32_t)number;
         w[2] = 0;
         if (tag == PTX__W_MEM) {
-            const ptx__operand v = ptx__open(k, src[i]);
+            const ptx__operand v = ptx__read_handle(k, src[i]);
             wrong |= (v.owner ^ k->owner)
                      | (PTX__INDEX((uint32_t)v.bits) >= k->registers[PTX__TAG((uint32_t)v.bits)]);
             w[1] = (uint32_t)v.bits;
@@ -5519,8 +5530,8 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
                                const ptx_val *src, const ptx_val *into);
 
-/* Record a plain instruction of at most four sources; behind them src is zero. into, with PTX__INTO: write
-   there instead of to a new value. */
+/* Record a plain instruction of at most four sources; the rest of src[4] is zero. into, with PTX__INTO: the
+   variable that is written instead of a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, const ptx_val *src,
                            const ptx_val *into) {
     const uint64_t kinds = ptx__kinds_of(src);
@@ -5540,11 +5551,11 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
     w = first + memo->results;
     if (!memo->mixed)
         for (i = 0; i < n; i++) {
-            wrong |= ptx__not_mine(k, src[i]);
+            wrong |= ptx__is_foreign(k, src[i]);
             *w++ = (uint32_t)src[i].handle;
         }
     else {
-        w = ptx__by_memo(k, memo, src, n, w);
+        w = ptx__copy_operands(k, memo, src, n, w);
         wrong = !w;
     }
     if (wrong) return ptx__record_new(k, site, what, mods, src, into);
@@ -5578,8 +5589,8 @@ static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, p
     return ptx__record(k, site, what, mods, src, into);
 }
 
-/* A choice between a float and something else: the bits of the one would be taken for the other. */
-static int ptx__mixes(unsigned op, const ptx__operand *src) {
+/* Whether an instruction chooses between a float and something else, whose bits would be mistaken. */
+static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
     return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
            && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
@@ -5591,7 +5602,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
-    if (ptx__stale(k, k, site)) return d;
+    if (ptx__is_stale(k, k, site)) return d;
     if (op >= PTX__OP_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
     if (!ptx__require_type(k, site, type) || !ptx__require_type(k, site, src_type)) return d;
@@ -5604,7 +5615,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     if (into) d = var.cell = *into;
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE, into ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__remember(k, what, mods, src, d);
+    if (k->ins.count == before + 1) ptx__keep_memo(k, what, mods, src, d);
     return d;
 }
 
@@ -5613,8 +5624,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
 static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
-/* The types that an instruction takes from its operands: a register decides before an immediate does, and
-   numbers before bits. */
+/* Infer the types of an instruction from its operands. A register decides before an immediate, a number type
+   before a b type. */
 static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
                        unsigned *src_type) {
     unsigned i = 0, times;
@@ -5632,7 +5643,7 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
             *to = src[i].type;
             *by = src[i].kind == PTX__REG;
         }
-        if (slot[1] == '+') slot += 2, i = n; /* what follows a group as long as given is not looked at */
+        if (slot[1] == '+') slot += 2, i = n; /* operands behind a group of any length are not looked at */
         else if (slot[1] == '-') slot++;
     }
 }
@@ -5643,11 +5654,11 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     static const ptx__slot_place any = {'m', 0xff, 1, NULL};
     const ptx__slot_place *want = ptx__slot_places;
     ptx__access mem;
-    mem.base = ptx__unplaced(v, &mem.offset);
-    if (!ptx__is_mine(u->k, &mem.base)) {
+    mem.base = ptx__without_offset(v, &mem.offset);
+    if (!ptx__is_own(u->k, &mem.base)) {
         char what[40];
         snprintf(what, sizeof what, "operand %u of %.20s", u->index, ptx__use_name(u));
-        return ptx__mine(u->k, u->site, mem.base, what);
+        return ptx__require_own(u->k, u->site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
@@ -5674,10 +5685,10 @@ static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
     return ptx__push_memory(u, &mem, want->bytes);
 }
 
-/* An integer with limits. */
+/* Check and push an integer with limits. */
 static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
-        if (!ptx__within(u, v, limit->letter, type)) return 0;
+        if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
         ptx__fail(u->k, PTX_E_TYPE, u->site, "operand %u of %s must be %s, not a value in a register (%s)",
                   u->index, ptx__use_name(u), limit->what, ptx__describe(v));
@@ -5687,7 +5698,7 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
                             ptx__fact(v.type)->kind == 's');
 }
 
-/* What a fragment of a matrix must not be, though it has the bits: NULL, or what it is called. */
+/* The fragment of a matrix that is expected where v has the bits, but another type; NULL: v is right. */
 static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
     if (!(ptx__facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
@@ -5695,7 +5706,7 @@ static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned g
                                                                                                 : NULL;
 }
 
-/* What a number must be in a slot that takes any of its type: NULL where it is. */
+/* The rule that a number breaks in a slot which takes any number of its type; NULL where it breaks none. */
 static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
     const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
@@ -5711,7 +5722,7 @@ static const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t nu
     }
     if (letter != 'u') return NULL;
     if (facts & PTX__IS_WMMA) {
-        unsigned bits = ptx__fact(type)->bits; /* a row of bytes begins where a thread's part may, at least */
+        unsigned bits = ptx__fact(type)->bits; /* a row begins where a thread may read it */
         if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
             return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
     }
@@ -5805,23 +5816,23 @@ static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, 
     }
 }
 
-/* Whether a character of a program is an operand, and not what stands around operands. */
+/* Whether a character of expanded operands is an operand, not a bracket. */
 static int ptx__is_slot(char c) {
     return (unsigned)(c - 'a') < 26u || (unsigned)(c - 'A') < 26u;
 }
 
-/* The word that opens a group at program[i], if there is one there. */
+/* Push the word that opens a group, if there is one at p. */
 static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '{') ptx__word(k, PTX__GROUP(PTX__G_BRACES, strcspn(p, "}") - 1));
     if (*p == '[') ptx__word(k, PTX__GROUP(PTX__G_BRACKETS, p[2] == '{' ? 2 : 1));
     if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
 }
 
-/* Of forms with many operands, as products of matrices are, the first instruction that has only registers
-   leaves a pattern: how many sources, results, words of results and words there are; the kinds of sources and
-   results, as in a memo; and the words, of which those of groups stay as they are. */
+/* Patterns are the memos of forms with many operands, as matrix products have. The first instruction that has
+   only registers leaves one: the counts of sources, results, result words and words; the kinds of sources and
+   results; and the words, of which those that open groups are copied. */
 enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
-#define PTX__PATTERNS_MAX 8 /* of one form, for other kinds of sources: NEXT is the one kept before */
+#define PTX__PATTERNS_MAX 8 /* of one form; NEXT leads to the pattern kept before */
 
 static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
                               const ptx_val *out, uint32_t results) {
@@ -5856,9 +5867,9 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
     m->patterns.count += PTX__P_KINDS + n + results + ins->count;
 }
 
-/* Record an instruction by a pattern of its form: 0 where its operands are others. */
-static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src, uint32_t n,
-                       ptx_val *out) {
+/* Record an instruction by a pattern of its form. Returns 0 where no pattern fits. */
+static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src,
+                                  uint32_t n, ptx_val *out) {
     uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
     const uint32_t *p = NULL, *made, *word;
     uint32_t *to;
@@ -5892,9 +5903,10 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
 
 #define PTX__OPERANDS_MAX 144
 #define PTX__RESULTS_MAX 240
-/* Whether counts, types and arrays are such as some instruction has. */
-static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src_type,
-                        const ptx_val *src, unsigned n, const void *out, unsigned n_out) {
+/* Check the counts, types and arrays of a request before they are used. */
+static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+                                 unsigned src_type, const ptx_val *src, unsigned n, const void *out,
+                                 unsigned n_out) {
     if ((n && !src) || (n_out != PTX__ONE && n_out && !out)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", n && !src ? "operands" : "results");
         return 0;
@@ -5913,7 +5925,7 @@ static int ptx__askable(ptx_kernel *k, const char *site, unsigned op, unsigned t
                   PTX__RESULTS_MAX);
     return 0;
 }
-/* What a policy is made of: a fraction, or sizes. */
+/* Check the fraction or the sizes that a policy is made of. */
 static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                           unsigned n) {
     double part;
@@ -5933,11 +5945,11 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     }
     return 1;
 }
-/* Whether a variable can be result `number` of an instruction that reads it as well, in a slot. */
+/* Check the variable that an instruction reads and writes as its result `number`. */
 static int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
                        ptx__operand cell) {
     char kind;
-    if (!ptx__mine(k, site, cell, "a result")) return 0;
+    if (!ptx__require_own(k, site, cell, "a result")) return 0;
     kind = ptx__fact(cell.type)->kind;
     if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
         && (slot != 'S' || (kind != 'f' && kind != 'h')))
@@ -5959,11 +5971,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
-    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
+    int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all numbers so far */
+    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count above that says nothing about the array */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
-    if (!ptx__askable(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out)) return;
+    if (!ptx__request_is_valid(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out))
+        return;
     u = ptx__use_of(k, site, op);
     row = &ptx__rows[k->m->first[op]];
     slots = k->m->slots[op];
@@ -5978,11 +5991,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
         if (!form) return;
         if (!into && !k->guard && k->m->forms.at[form - 1].pattern
-            && ptx__repeat(k, site, form - 1, src, n, out))
+            && ptx__record_by_pattern(k, site, form - 1, src, n, out))
             return;
     }
     for (i = 0; i < n; i++) {
-        v[i] = ptx__open(k, src[i]);
+        v[i] = ptx__read_handle(k, src[i]);
         unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
     if (type == PTX_NONE && ptx__types_of(row) && *slots != 'c') {
@@ -6012,7 +6025,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if (!ptx__is_slot(*p)) continue;
         if (v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED) {
             size_t here = (size_t)(p - k->m->chars.at);
-            v[i] = ptx__settle(k, site, v[i], *p);
+            v[i] = ptx__materialize(k, site, v[i], *p);
             p = k->m->chars.at + here;
         }
         i++;
@@ -6031,7 +6044,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if (into && *row->sig != '!') { /* ptx_set has looked at it */
             ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
-            if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__open(k, into[r].cell))) return;
+            if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__read_handle(k, into[r].cell))) return;
             ptx__word(k, (uint32_t)into[r].cell.handle);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
@@ -6069,7 +6082,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (op == PTX_ADD && v[0].space && v[1].space)
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
-    if (n == 3 && ptx__mixes(op, v))
+    if (n == 3 && ptx__mixes_kinds(op, v))
         ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
                   row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
     if (!ptx__ready(k)) return;
@@ -6087,7 +6100,7 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               results > 999 ? 999 : results, NULL);
 }
 
-/* The same of numbers that may be none: those are told. */
+/* A request of numbers from a caller. What is out of range stays so, and is reported. */
 static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
     return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
 }
@@ -6138,7 +6151,7 @@ PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[2] = c;
     src[3] = d;
     src[4] = e;
-    if (!ptx__ready(k) || ptx__stale(k, k, site)) return out;
+    if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return out;
     ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
     return ptx__ready(k) ? out : ptx__none();
 }
@@ -6146,8 +6159,8 @@ PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
     ptx__operand v;
     if (!ptx__ready(k)) return ptx__none();
-    v = ptx__settle_place(k, site, &a);
-    if (!ptx__ready(k) || !ptx__mine(k, site, v, "the operand of cvt")) return ptx__none();
+    v = ptx__materialize_address(k, site, &a);
+    if (!ptx__ready(k) || !ptx__require_own(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
         return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a, NULL);
     return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a, NULL);
@@ -6162,7 +6175,7 @@ PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods,
 
 /* -- kernels and their memory -- */
 
-/* A name that PTX takes, kept: its offset, or 0 with the error set. */
+/* Check and keep a name. Returns its offset, or 0 with the error set. */
 static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     size_t i, n = name ? strlen(name) : 0;
     for (i = 0; i < n; i++) {
@@ -6187,7 +6200,7 @@ static uint32_t ptx__name_hash(uint32_t scope, const char *name) {
     for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
     return hash ^ hash >> 15;
 }
-/* What has that name in a scope, or NULL. */
+/* Find what has that name in a scope; NULL if nothing has. */
 static const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
     uint32_t hash = ptx__name_hash(scope, name), at;
     for (at = m->named_at.count ? m->named_at.at[hash & (m->named_at.count - 1)] : 0; at;
@@ -6287,8 +6300,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     return k;
 }
 
-/* What a directive says of a kernel: the least and the most of its first numbers, the most of the third and
-   of their product, the .version that it needs, and where the numbers go. high 0: no limits. */
+/* The limits of a directive: lowest and highest first and second number, highest third (deep), highest
+   product (volume), the .version that it needs, and where the numbers go. high 0: no limits. */
 typedef struct ptx__directive {
     const char *name;
     uint16_t low, high, deep, volume;
@@ -6440,7 +6453,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
 
 /* The address of a parameter block. */
 static ptx_val ptx__param_block(const ptx_kernel *k, uint32_t index) {
-    return ptx__with_space(ptx__handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
+    return ptx__with_space(ptx__own_handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
 }
 
 PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
@@ -6480,7 +6493,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
     return index ? ptx__param_block(k, index - 1) : ptx__none();
 }
 
-/* What a word of the record stands for, in a new register. */
+/* Record a mov of what a word stands for to a new register. */
 static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
     uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     size_t at = k->words.count;
@@ -6492,14 +6505,14 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
 }
-/* The address of a symbol, in a register. */
+/* Record a mov of the address of a symbol to a register. */
 PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
                                               unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
     if (!v.handle) return v;
     while (align >> log2 > 1) log2++;
-    k->seen |= PTX__SEEN_TOGETHER; /* what is done with it is to be checked */
+    k->seen |= PTX__SEEN_CONVERGENT; /* accesses by it are checked */
     v.handle |= (uint64_t)(log2 + 1) << PTX__H_ALIGN;
     return ptx__with_space(v, space);
 }
@@ -6697,9 +6710,10 @@ PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol vari
                                v->align);
 }
 
-/* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
-   where the instruction would not tell the difference. */
-static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx__operand *v, unsigned type) {
+/* Check a value for a place of that type, where the instruction itself only moves bits. An immediate without
+   a type gets that type. */
+static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
+                            unsigned type) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
@@ -6721,10 +6735,10 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx__op
     return 0;
 }
 
-/* The same of a handle: that of the value, or none with the error set. */
-static ptx_val ptx__suited(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
-    ptx__operand o = ptx__open(k, v);
-    if (!ptx__suits(k, site, what, &o, type)) return ptx__none();
+/* The same for a handle. Returns the handle with that type, or none with the error set. */
+static ptx_val ptx__typed_value(ptx_kernel *k, const char *site, const char *what, ptx_val v, unsigned type) {
+    ptx__operand o = ptx__read_handle(k, v);
+    if (!ptx__check_value(k, site, what, &o, type)) return ptx__none();
     return o.kind == PTX__IMM ? ptx__with_type(v, o.type) : v;
 }
 
@@ -6739,7 +6753,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
     char kind = ptx__fact(b.type)->kind;
     if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
-    if (!ptx__mine(k, site, b, "the address")) return 0;
+    if (!ptx__require_own(k, site, b, "the address")) return 0;
     if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
@@ -6838,14 +6852,14 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     ptx_val d[8];
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
-    mem = ptx__open_memory(k, address);
+    mem = ptx__read_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
             ptx_val init =
-                ptx__suited(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
+                ptx__typed_value(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
             d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init, NULL);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
@@ -6894,12 +6908,12 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     ptx__use u;
     ptx__operand v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
-    mem = ptx__open_memory(k, address);
+    mem = ptx__read_memory(k, address);
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form) return;
     for (i = 0; i < n; i++) {
-        v[i] = ptx__settle(k, site, ptx__open(k, values[i]), 't');
+        v[i] = ptx__materialize(k, site, ptx__read_handle(k, values[i]), 't');
         if (ptx_type_bytes(type) > 1) continue;
         if (v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
@@ -6936,8 +6950,8 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     size_t at, results = 0;
     int loose;
     if (!ptx__ready(k)) return d;
-    mem = ptx__open_memory(k, address);
-    for (i = 0; i < n; i++) v[i] = ptx__open(k, values[i]);
+    mem = ptx__read_memory(k, address);
+    for (i = 0; i < n; i++) v[i] = ptx__read_handle(k, values[i]);
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
         ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
@@ -6949,7 +6963,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
-    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, v[i], 't');
+    for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, v[i], 't');
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
     u = ptx__use_of(k, site, op);
@@ -6994,13 +7008,13 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     unsigned width;
     ptx_val sum;
     if (!ptx__ready(k)) return ptx__none();
-    base = ptx__open(k, address);
+    base = ptx__read_handle(k, address);
     if (base.kind == PTX__PLACE) {
-        base = ptx__unplaced(base, &offset);
-        address = ptx_ptr_add_(k, site, ptx__close(&base), index, bytes);
+        base = ptx__without_offset(base, &offset);
+        address = ptx_ptr_add_(k, site, ptx__register_handle(&base), index, bytes);
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
-    if (!ptx__mine(k, site, base, "the address")) return ptx__none();
+    if (!ptx__require_own(k, site, base, "the address")) return ptx__none();
     if (base.kind == PTX__REG && !((PTX__I32 | PTX__I64 | PTX__B32_64) >> base.type & 1)) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "an address is an integer of 32 or 64 bits, this is %s: ptx_param_ptr() declares one",
@@ -7011,7 +7025,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
         return ptx__none();
     }
-    by = ptx__settle_place(k, site, &index);
+    by = ptx__materialize_address(k, site, &index);
     if (by.kind == PTX__IMM) { /* the sum wraps like the address */
         if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes)) {
             ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)by.bits,
@@ -7021,14 +7035,14 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         by.bits *= bytes;
         if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
         by.type = base.type;
-        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__closed(k, &by));
+        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__operand_handle(k, &by));
     }
     if (base.kind != PTX__REG) {
         ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
                   ptx__describe(base));
         return ptx__none();
     }
-    if (by.kind != PTX__IMM_FLOAT && !ptx__mine(k, site, by, "the index")) return ptx__none();
+    if (by.kind != PTX__IMM_FLOAT && !ptx__require_own(k, site, by, "the index")) return ptx__none();
     if (by.space && base.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
@@ -7092,7 +7106,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov")) return d;
-    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, ptx__open(k, parts[i]), 't');
+    for (i = 0; i < n; i++) p[i] = ptx__materialize(k, site, ptx__read_handle(k, parts[i]), 't');
     if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_MOV);
@@ -7112,7 +7126,8 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     uint32_t i, form;
     size_t at;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
-    if (!ptx__ready(k) || !ptx__mine(k, site, ptx__open(k, whole), "the operand of mov")) return;
+    if (!ptx__ready(k) || !ptx__require_own(k, site, ptx__read_handle(k, whole), "the operand of mov"))
+        return;
     if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
@@ -7166,9 +7181,9 @@ PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int 
     ptx__operand o;
     int ok;
     if (!ptx__ready(k)) return v;
-    o = ptx__settle_place(k, site, &v);
+    o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
-    if (!ptx__mine(k, site, o, "the value")) return ptx__none();
+    if (!ptx__require_own(k, site, o, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
     if (!ok || o.kind == PTX__SYM) return v;
     k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
@@ -7204,7 +7219,7 @@ static int ptx__names_result(const char *text, int i) {
 }
 /* Where a text is not finished: a comment, a string, brackets, or what stands behind its last ';' and is no
    label, comment or end of a block. NULL: it is. */
-static const char *ptx__no_end(const char *text) {
+static const char *ptx__unfinished_at(const char *text) {
     static const char open[] = "{([", closed[] = "})]";
     const char *p, *end, *rest = NULL,
                          *outside[32]; /* the statement that is open, here and around brackets */
@@ -7272,7 +7287,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
                       "raw text that nowhere names its result $%u: nothing defines it", i);
             return 0;
         }
-    if (kind == PTX__I_PLAIN && !call && (p = ptx__no_end(text)) != NULL) {
+    if (kind == PTX__I_PLAIN && !call && (p = ptx__unfinished_at(text)) != NULL) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
         return 0;
@@ -7285,11 +7300,11 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
     }
-    ptx__behave_raw(text, &who, &effect);
+    ptx__raw_behaviour(text, &who, &effect);
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
     form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
-    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, ptx__open(k, src[i]), 'p');
+    for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
     at = k->words.count;
@@ -7365,7 +7380,7 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
         return;
     }
-    value = ptx__suited(k, site, "ptx_return", value, ptx__in_register(k->result));
+    value = ptx__typed_value(k, site, "ptx_return", value, ptx__in_register(k->result));
     if (!ptx__ready(k)) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
@@ -7381,7 +7396,7 @@ typedef struct ptx__line {
     size_t used;
     char text[8000];
 } ptx__line;
-static void ptx__say(ptx__line *line, const char *format, ...) {
+static void ptx__append_format(ptx__line *line, const char *format, ...) {
     va_list args;
     va_start(args, format);
     line->used +=
@@ -7394,22 +7409,23 @@ static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of
 static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
     unsigned i, first = result != PTX_NONE;
     line->used = 0;
-    ptx__say(line, "{");
+    ptx__append_format(line, "{");
     for (i = 0; i < n; i++)
-        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", ptx__bits_of(v[i]), i,
-                 ptx__bits_of(v[i]), i, first + i);
-    if (result) ptx__say(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
+        ptx__append_format(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", ptx__bits_of(v[i]), i,
+                           ptx__bits_of(v[i]), i, first + i);
+    if (result) ptx__append_format(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
 /* From the arguments of the call to the end; behind: what else the call names. */
 static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
     unsigned i;
-    for (i = 0; i < n; i++) ptx__say(line, i ? ", $$a%u" : "$$a%u", i);
-    ptx__say(line, ")%s;", behind);
-    if (result) ptx__say(line, " ld.param.b%u $0, [$$r];", (unsigned)ptx__fact(result)->bits);
-    ptx__say(line, " }");
+    for (i = 0; i < n; i++) ptx__append_format(line, i ? ", $$a%u" : "$$a%u", i);
+    ptx__append_format(line, ")%s;", behind);
+    if (result) ptx__append_format(line, " ld.param.b%u $0, [$$r];", (unsigned)ptx__fact(result)->bits);
+    ptx__append_format(line, " }");
 }
 
-static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
+static int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args,
+                                ptx_val *v) {
     uint32_t i;
     ptx__operand o;
     if (!ptx__no_guard(k, site, "a call")) return 0;
@@ -7420,7 +7436,7 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
-        o = ptx__settle_place(k, site, &v[i]);
+        o = ptx__materialize_address(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
         if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT) {
             ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
@@ -7450,7 +7466,8 @@ static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *tex
 }
 
 /* Whether a function takes those arguments; its parameters are final from now on. */
-static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n, ptx_val *v) {
+static int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+                                 ptx_val *v) {
     uint32_t i;
     if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
     if (n != function->params.count) {
@@ -7461,7 +7478,7 @@ static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *functio
     for (i = 0; i < n; i++) {
         char what[64];
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
-        v[i] = ptx__suited(k, site, what, v[i], function->params.at[i].type & 0xff);
+        v[i] = ptx__typed_value(k, site, what, v[i], function->params.at[i].type & 0xff);
         if (!ptx__ready(k)) return 0;
     }
     return 1;
@@ -7472,8 +7489,8 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX];
     const char *name;
-    if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
-    if (ptx__stale(k, function, site)) return ptx__none();
+    if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
+    if (ptx__is_stale(k, function, site)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   !function                   ? "the function to call is NULL"
@@ -7486,10 +7503,10 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
                   "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
-    if (!ptx__takes(k, site, function, n, v)) return ptx__none();
+    if (!ptx__check_parameters(k, site, function, n, v)) return ptx__none();
     name = k->m->names.at + function->name;
     ptx__call_head(&line, function->result, n, v);
-    ptx__say(&line, function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
+    ptx__append_format(&line, function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
     ptx__call_tail(&line, function->result, n, "");
     return ptx__finish_call(k, site, line.text, n, v, function->result, function);
 }
@@ -7499,7 +7516,7 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
     ptx_val out = ptx__none();
     ptx_type type = PTX_U64;
     if (!ptx__ready(k)) return ptx__none();
-    if (ptx__stale(k, function, site)) return ptx__none();
+    if (ptx__is_stale(k, function, site)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
         return ptx__none();
@@ -7534,15 +7551,16 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
     ptx_val v[PTX__ARGS_MAX + 1];
     const ptx_kernel *known;
     unsigned i;
-    if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
+    if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
         return ptx__none();
     }
-    if (!ptx__mine(k, site, ptx__open(k, address), "the function's address")) return ptx__none();
+    if (!ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
+        return ptx__none();
     if (ptx__bits_of(address) != 64) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
-                  ptx__describe(ptx__open(k, address)));
+                  ptx__describe(ptx__read_handle(k, address)));
         return ptx__none();
     }
     for (i = 0; i < n; i++)
@@ -7555,15 +7573,16 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
     if (known && known->result != (uint32_t)result)
         ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
                   ptx__fact(known->result)->name, ptx_type_name(result));
-    if (known && !ptx__takes(k, site, known, n, v)) return ptx__none();
+    if (known && !ptx__check_parameters(k, site, known, n, v)) return ptx__none();
     if (!ptx__ready(k)) return ptx__none();
     v[n] = address;
     ptx__call_head(&line, (unsigned)result, n, v);
-    ptx__say(&line, " $$P: .callprototype ");
-    if (result) ptx__say(&line, "(.param .b%u _) ", (unsigned)ptx__fact((unsigned)result)->bits);
-    ptx__say(&line, "_ (");
-    for (i = 0; i < n; i++) ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", ptx__bits_of(v[i]));
-    ptx__say(&line, result ? "); call ($$r), $%u, (" : "); call $%u, (", n + (result != PTX_NONE));
+    ptx__append_format(&line, " $$P: .callprototype ");
+    if (result) ptx__append_format(&line, "(.param .b%u _) ", (unsigned)ptx__fact((unsigned)result)->bits);
+    ptx__append_format(&line, "_ (");
+    for (i = 0; i < n; i++)
+        ptx__append_format(&line, i ? ", .param .b%u _" : ".param .b%u _", ptx__bits_of(v[i]));
+    ptx__append_format(&line, result ? "); call ($$r), $%u, (" : "); call $%u, (", n + (result != PTX_NONE));
     ptx__call_tail(&line, (unsigned)result, n, ", $$P");
     return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
 }
@@ -7594,7 +7613,7 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
         if (longs || kind == 's' || kind == 'p') bits = 64;
         floating = strchr("fFeEgGaA", kind) != NULL;
         {
-            const ptx__operand a = ptx__open(k, v[used - 1]);
+            const ptx__operand a = ptx__read_handle(k, v[used - 1]);
             const ptx__type_fact *f = ptx__fact(a.type);
             int is_float = a.kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
             fits = floating ? is_float
@@ -7604,7 +7623,7 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
         }
         if (fits) continue;
         ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
-                  ptx__describe(ptx__open(k, v[used - 1])),
+                  ptx__describe(ptx__read_handle(k, v[used - 1])),
                   longs > 1 ? "ll"
                   : longs   ? "l"
                             : "",
@@ -7620,7 +7639,7 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
 }
 
 /* Whether anything in the module has that name. */
-static int ptx__taken(const ptx_module *m, const char *name) {
+static int ptx__name_is_taken(const ptx_module *m, const char *name) {
     return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
 }
 
@@ -7631,14 +7650,14 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     ptx_val v[PTX__ARGS_MAX];
     ptx_variable_desc desc;
     uint32_t i, bytes = 0, offset[PTX__ARGS_MAX];
-    if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return;
+    if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return;
     if (!format) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
         return;
     }
     if (!ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
-        const ptx__operand o = ptx__open(k, v[i]);
+        const ptx__operand o = ptx__read_handle(k, v[i]);
         const unsigned wide = ptx__fact(o.type)->bits;
         if (o.kind == PTX__IMM && o.type == PTX_NONE) v[i] = ptx__with_type(v[i], PTX_S32);
         if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* widened, as a float of C */
@@ -7662,7 +7681,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     memset(&desc, 0, sizeof desc);
     i = (uint32_t)k->m->variables.count;
     do snprintf(name, sizeof name, "_printf_%u", (unsigned)i++);
-    while (ptx__taken(k->m, name));
+    while (ptx__name_is_taken(k->m, name));
     desc.name = name;
     desc.space = PTX_GLOBAL;
     desc.type = PTX_B8;
@@ -7671,15 +7690,17 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     ptx_variable_(k->m, site, &desc);
     if (!ptx__ready(k)) return;
     line.used = 0;
-    ptx__say(&line,
-             "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
-             bytes ? bytes : 8u);
-    for (i = 0; i < n; i++) ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", ptx__bits_of(v[i]), offset[i], i);
-    ptx__say(&line,
-             " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
-             " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
-             " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
-             name);
+    ptx__append_format(
+        &line,
+        "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
+        bytes ? bytes : 8u);
+    for (i = 0; i < n; i++)
+        ptx__append_format(&line, " st.local.b%u [$$x+%u], $%u;", ptx__bits_of(v[i]), offset[i], i);
+    ptx__append_format(&line,
+                       " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
+                       " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
+                       " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
+                       name);
     k->m->printf_used = 1;
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line.text, n, v, 0, NULL, NULL);
 }
@@ -7689,18 +7710,18 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     ptx__operand o;
     int64_t offset;
     if (!ptx__ready(k)) return ptx__none();
-    o = ptx__settle_place(k, site, &v);
+    o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k)) return ptx__none();
     if (o.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
-        o = ptx__unplaced(o, &offset);
-        v = ptx_cvta_(k, site, ptx__close(&o));
+        o = ptx__without_offset(o, &offset);
+        v = ptx_cvta_(k, site, ptx__register_handle(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
     }
     if (o.kind == PTX__SYM) {
-        if (!ptx__mine(k, site, o, "the address")) return ptx__none();
+        if (!ptx__require_own(k, site, o, "the address")) return ptx__none();
         v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, o.bits), PTX_U64, PTX_PARAM, 1);
     } else if (o.space == PTX_GENERIC) {
-        if (ptx__mine(k, site, o, "the address") && ptx__fact(o.type)->bits != 64)
+        if (ptx__require_own(k, site, o, "the address") && ptx__fact(o.type)->bits != 64)
             ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(o));
         return ptx__ready(k) ? v : ptx__none();
     }
@@ -7710,7 +7731,7 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
 }
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
-    ptx__settle_place(k, site, &address);
+    ptx__materialize_address(k, site, &address);
     address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
                               ptx__space_mod((unsigned)space), address, NULL);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
@@ -7734,7 +7755,7 @@ static ptx_val ptx__texel_number(ptx_val v) {
 }
 
 PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
-                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int with_lod, ptx_val lod,
+                         uint32_t axes, ptx_val a, ptx_val b, ptx_val c, ptx_val d, int extra, ptx_val lod,
                          const ptx_val *dx, const ptx_val *dy, ptx_val *out) {
     ptx_val list[16], group[4];
     uint32_t n, i, layered = op == PTX_TEX_A1D || op == PTX_TEX_A2D || op == PTX_TEX_ACUBE
@@ -7746,8 +7767,13 @@ PTXGEN_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type
     for (i = layered; i < axes; i++) group[i] = ptx__texel_number(group[i]);
     list[0] = texture;
     n = ptx__add_group(list, 1, group, axes);
-    if (with_lod) list[n++] = lod;
-    if (dx && dy) {
+    if (extra == 2 && (!dx || !dy)) { /* extra: 1: a level of detail, 2: gradients */
+        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "%s is NULL", dx ? "dy" : "dx");
+        for (i = 0; out && i < 4; i++) out[i] = ptx__none();
+        return;
+    }
+    if (extra == 1) list[n++] = lod;
+    if (extra == 2) {
         n = ptx__add_group(list, n, dx, axes - layered);
         n = ptx__add_group(list, n, dy, axes - layered);
     }
@@ -7765,12 +7791,19 @@ PTXGEN_API void ptx_tex_gather_(ptx_kernel *k, const char *site, ptx_op_id op, u
              NULL, NULL, out);
 }
 
-/* The type of bits of that size. */
-static ptx_type ptx__bits_type(ptx_type type) {
+/* The type of bits that surfaces move for a type; PTX_NONE after an error. */
+static ptx_type ptx__surface_type(ptx_kernel *k, const char *site, ptx_type type, uint32_t n) {
     uint32_t bytes = ptx_type_bytes(type);
+    if (n != 1 && n != 2 && n != 4) {
+        if (k) ptx__fail(k, PTX_E_VECTOR, site, "n is %u, must be 1, 2 or 4 elements", (unsigned)n);
+        return PTX_NONE;
+    }
     if (bytes == 1) return PTX_B8;
     if (bytes == 2) return PTX_B16;
-    return bytes == 4 ? PTX_B32 : bytes == 8 ? PTX_B64 : PTX_NONE;
+    if (bytes == 4) return PTX_B32;
+    if (bytes == 8) return PTX_B64;
+    if (k) ptx__fail(k, PTX_E_TYPE, site, "type is %s, must have 1, 2, 4 or 8 bytes", ptx_type_name(type));
+    return PTX_NONE;
 }
 
 static uint32_t ptx__surface_operands(ptx_val *list, ptx_val surface, uint32_t axes, ptx_val a, ptx_val b,
@@ -7788,9 +7821,13 @@ PTXGEN_API void ptx_surface_load_vec_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val list[8];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
-    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, count, list, n, out);
+    ptx_type bits = ptx__surface_type(k, site, type, n);
+    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    if (bits == PTX_NONE) return;
+    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, n, out);
     for (i = 0; out && i < n && i < 4; i++)
-        if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
+        if (ptx_type_bytes(type) == 1) out[i] = ptx_as(out[i], PTX_U32);
+        else if (ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(out[i]))) out[i] = ptx_as(out[i], type);
 }
 
 PTXGEN_API ptx_val ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
@@ -7806,8 +7843,14 @@ PTXGEN_API void ptx_surface_store_vec_(ptx_kernel *k, const char *site, ptx_op_i
                                        ptx_val b, ptx_val c, const ptx_val *values) {
     ptx_val list[12];
     uint32_t i, count = ptx__surface_operands(list, surface, axes, a, b, c);
-    for (i = 0; values && i < n && i < 4; i++) list[count++] = values[i];
-    ptx_opn_(k, site, op, outside, ptx__bits_type(type), PTX_NONE, n > 4 ? n : count, list, 0, NULL);
+    ptx_type bits = ptx__surface_type(k, site, type, n);
+    if (bits == PTX_NONE) return;
+    if (!values) {
+        if (k) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the values is NULL");
+        return;
+    }
+    for (i = 0; i < n; i++) list[count++] = values[i];
+    ptx_opn_(k, site, op, outside, bits, PTX_NONE, count, list, 0, NULL);
 }
 
 PTXGEN_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
@@ -7885,8 +7928,9 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
     if (n) memcpy(v + count[1] + count[2] + count[3], extra, n * sizeof *v);
-    ptx__emit(k, site, op, mods, ptx__types_of(row) ? (unsigned)a_type : 0u, ptx__sources_of(row) ? (unsigned)b_type : 0u, v,
-              count[1] + count[2] + count[3] + n, d, count[0], NULL);
+    ptx__emit(k, site, op, mods, ptx__types_of(row) ? (unsigned)a_type : 0u,
+              ptx__sources_of(row) ? (unsigned)b_type : 0u, v, count[1] + count[2] + count[3] + n, d,
+              count[0], NULL);
 }
 
 PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
@@ -7901,8 +7945,9 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
         return;
     }
     if (row < ptx__rows + PTX__ROW_COUNT && !ptx__elements_ok(k, site, row, a_type, b_type)) return;
-    ptx__emit(k, site, op, mods, a_type, row < ptx__rows + PTX__ROW_COUNT && ptx__sources_of(row) ? b_type : PTX_NONE,
-              operands, operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
+    ptx__emit(k, site, op, mods, a_type,
+              row < ptx__rows + PTX__ROW_COUNT && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
+              operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
@@ -7919,11 +7964,11 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
             leading, stride, swizzle);
         return ptx__none();
     }
-    if (ptx__open(k, address).space != PTX_SHARED) {
+    if (ptx__read_handle(k, address).space != PTX_SHARED) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
         return ptx__none();
     }
-    ptx__unplaced(ptx__open(k, address), &offset);
+    ptx__without_offset(ptx__read_handle(k, address), &offset);
     if (offset & 15) {
         ptx__fail(k, PTX_E_ALIGN, site,
                   "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
@@ -7949,9 +7994,10 @@ PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
     ptx__operand cell, from;
     if (!ptx__ready(k)) return;
-    cell = ptx__open(k, var.cell);
-    from = ptx__open(k, value);
-    if (!ptx__mine(k, site, cell, "the variable") || !ptx__suits(k, site, "ptx_set", &from, cell.type))
+    cell = ptx__read_handle(k, var.cell);
+    from = ptx__read_handle(k, value);
+    if (!ptx__require_own(k, site, cell, "the variable")
+        || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
         return;
     if (from.kind == PTX__IMM) value = ptx__with_type(value, from.type);
     if (from.kind == PTX__REG && from.space != cell.space) {
@@ -8018,13 +8064,13 @@ PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     ptx__operand o;
     if (!ptx__ready(k)) return;
-    o = ptx__open(k, p);
+    o = ptx__read_handle(k, p);
     if (o.type != PTX_PRED && o.kind != PTX__NOTHING) {
         ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
                   ptx__cure(o, PTX_PRED).s);
         return;
     }
-    if (!ptx__mine(k, site, o, "the condition")) return;
+    if (!ptx__require_own(k, site, o, "the condition")) return;
     if (k->guard) {
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
         return;
@@ -8066,7 +8112,7 @@ static ptx__scope *ptx__innermost_loop(ptx_kernel *k, const char *site, const ch
     return NULL;
 }
 
-/* Whether control can come to this point: not behind an unguarded branch, ret or exit. */
+/* Whether control reaches this point: not after an unguarded branch, ret or exit. */
 static int ptx__falls_through(const ptx_kernel *k) {
     size_t i = k->ins.count;
     while (i-- > 0) {
@@ -8136,12 +8182,12 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
     if (s) ptx__branch_unless(k, site, p, s->done);
 }
 
-/* A step of 0, or one that leaps over the end of the type from below an immediate limit. */
+/* Whether a for never ends: its step is 0, or wraps around the type before it reaches the limit. */
 static int ptx__endless_for(ptx__operand first, ptx__operand limit, ptx__operand step) {
     unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
     uint64_t most;
     if (step.bits == 0) return 1;
-    if (limit.kind != PTX__IMM || bits == 0 || (int64_t)step.bits < 0) return 0;
+    if (limit.kind != PTX__IMM || bits == 0 || bits > 64 || (int64_t)step.bits < 0) return 0;
     most = (bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1) >> (ptx__fact(type)->kind == 's');
     if (ptx__fact(type)->kind == 's' && (int64_t)limit.bits < 0) return 0;
     return limit.bits <= most && step.bits - 1 > most - limit.bits;
@@ -8153,9 +8199,9 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx__scope *s;
     ptx__operand from, to, by;
     if (!ptx__ready(k)) return ptx__none();
-    from = ptx__open(k, first);
-    to = ptx__open(k, limit);
-    by = ptx__open(k, step);
+    from = ptx__read_handle(k, first);
+    to = ptx__read_handle(k, limit);
+    by = ptx__read_handle(k, step);
     if (from.kind == PTX__IMM && from.type == PTX_NONE) {
         from.type = to.type;
         first = ptx__with_type(first, to.type);
@@ -8197,8 +8243,8 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
         ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
         return;
     }
-    o = ptx__open(k, index);
-    if (!ptx__mine(k, site, o, "the index")) return;
+    o = ptx__read_handle(k, index);
+    if (!ptx__require_own(k, site, o, "the index")) return;
     if (!((PTX__I32 | PTX__T(B32)) >> o.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
                   ptx__describe(o), ptx__cure(o, PTX_U32).s);
@@ -8210,15 +8256,15 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
     form = ptx__get_form(k, site, PTX_BRX_EDGE, 0, 0, 0);
     line.used = 0;
-    ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
+    ptx__append_format(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
         k->guard = (uint32_t)p.handle;
         k->guard_site = ptx__site(k, site);
         ptx__jump(k, site, form - 1, labels[i]);
-        ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
+        ptx__append_format(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
     }
-    ptx__say(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
+    ptx__append_format(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
     if (k->version < 60) k->version = 60;
     ptx__record_raw(k, site, PTX__I_LEAVE, 0, line.text, 1, &index, 0, NULL, NULL);
 }
@@ -8292,7 +8338,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
             k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
-    /* of form 0, which there is when the kernel has its end: who looks at a form need not ask for the kind */
+    /* Form 0 exists once the kernel has its end, so readers of a form need not test the kind. */
     ptx__commit_other(k, site, PTX__I_COMMENT, 0, at);
     k->guard = i;
 }
@@ -9494,7 +9540,7 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     ptx__uniformity u;
     uint32_t b = 0, n;
     size_t c;
-    if (!(k->seen & PTX__SEEN_TOGETHER)) return PTX_E_NONE;
+    if (!(k->seen & PTX__SEEN_CONVERGENT)) return PTX_E_NONE;
     if (!ptx__make_uniformity(k, g, &u)) return k->m->error.code;
     ptx__find_uniformity(&u);
     for (n = 0; n < u.count; n++) {
@@ -10243,7 +10289,7 @@ static ptx_code ptx__check_record(ptx_kernel *k) {
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
     size_t i;
     if (ptx__check_record(k)) return k->m->error.code;
-    if (!ptx__make_graph(k, g, (k->seen & PTX__SEEN_TOGETHER) != 0)) return k->m->error.code;
+    if (!ptx__make_graph(k, g, (k->seen & PTX__SEEN_CONVERGENT) != 0)) return k->m->error.code;
     for (i = 0; i < sizeof ptx__checks / sizeof *ptx__checks; i++)
         if (ptx__checks[i](k, g)) return k->m->error.code;
     k->verified = 1;
@@ -10375,9 +10421,10 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 /* -- print -- */
 
 /* The numbers below 100, of two digits each. */
-static const char ptx__pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                                 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                                 "8081828384858687888990919293949596979899";
+static const char ptx__pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
 
 /* Three digits of n at p, with the zeros that lead. */
 static inline char *ptx__last3(char *p, uint32_t n) {

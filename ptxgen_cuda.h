@@ -533,12 +533,12 @@ typedef struct ptxcu_texture_desc {
 
 /* Make a texture object. It does not keep the array or memory alive. */
 PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc, ptxcu_texture *texture);
-PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* 0 is ignored */
+PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* waits; 0 is ignored */
 /* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Texture
    and surface reads of what the same launch has written are undefined. */
 PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
                                            ptxcu_surface *surface);
-PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* 0 is ignored */
+PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* waits; 0 is ignored */
 
 /* -- memory and semaphores of Vulkan and Direct3D, buffers and images of OpenGL. Errors: SYMBOL -- */
 
@@ -2738,10 +2738,21 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
         (cu, result_, "cuTexObjectCreate(%u x %s)", (unsigned)channels, ptx_type_name((ptx_type)type)));
 }
 
+/* Destroy a texture or surface object, after the work that may use it. */
+static ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
+    int result = cu->driver.cuCtxSynchronize();
+    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
+    result = is_surface ? cu->optional.cuSurfObjectDestroy(object) : cu->optional.cuTexObjectDestroy(object);
+    return result ? ptxcu__fail_driver(cu, result, "%s()",
+                                       is_surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy")
+                  : PTXCU_E_NONE;
+}
+
 PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture) {
     PTXCU__REQUIRE_READY(cu);
     if (!texture) return PTXCU_E_NONE;
-    PTXCU__CALL_OPTIONAL(cu, cuTexObjectDestroy, (texture), (cu, result_, "cuTexObjectDestroy()"));
+    PTXCU__REQUIRE_SYMBOL(cu, cuTexObjectDestroy);
+    PTXCU__IN_CONTEXT(cu, ptxcu__destroy_object(cu, texture, 0));
 }
 
 static ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
@@ -2775,7 +2786,8 @@ PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, 
 PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
     PTXCU__REQUIRE_READY(cu);
     if (!surface) return PTXCU_E_NONE;
-    PTXCU__CALL_OPTIONAL(cu, cuSurfObjectDestroy, (surface), (cu, result_, "cuSurfObjectDestroy()"));
+    PTXCU__REQUIRE_SYMBOL(cu, cuSurfObjectDestroy);
+    PTXCU__IN_CONTEXT(cu, ptxcu__destroy_object(cu, surface, 1));
 }
 
 /* -- memory and semaphores of other interfaces -- */

@@ -623,8 +623,10 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      alignment           as in gemv
 
    Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
-   tile of rows of W, from L2. y may be the residual itself. No other memory that is read may overlap what is
-   written. */
+   tile of rows of W, from L2. The first plan.zero_bytes of the workspace are counters. Each launch leaves
+   them 0; a launch with another m, n or k has its own number of them, and other memory behind. Launches that
+   may run at the same time need separate workspaces. y may be the residual itself. No other memory that is
+   read may overlap what is written. */
 
 /* Precision of x and of f32 weights; flags. */
 enum { PTXK_GEMM_EXACT = 0, PTXK_GEMM_FAST = 1 };
@@ -711,6 +713,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
+                         From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
@@ -8139,7 +8142,7 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 #define PTXK__GEMM_X_WARPS 8u
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
 #define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
-#define PTXK__GEMM_SCALES 48u    /* shared bytes of a row's unpacked scales (Q6_K): an odd number of chunks */
+#define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
 #define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
 #define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
 
@@ -8199,7 +8202,8 @@ typedef struct ptxk__gemm_class {
     uint32_t pitch;      /* bytes from row to row in shared memory: an odd number of chunks */
     uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
     uint32_t parts;
-    uint32_t tails; /* a row may end within a step or a chunk */
+    uint32_t tails;    /* a row may end within a step or a chunk */
+    uint32_t variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
@@ -8232,7 +8236,7 @@ static uint32_t ptxk__gemm_row_unit(const ptxk__block *b, uint32_t unit) {
 /* The most columns whose sums fit into the registers of a thread. */
 static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t precision, ptx_target target) {
     uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64;
-    if (c->block->id == PTXK_Q5_K || c->block->id == PTXK_Q6_K) most = exact ? 32 : 64;
+    if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = exact && c->block->id == PTXK_Q4_0 ? 16 : 32;
     return (target & 0xfffu) < 80 ? most / 2 : most;
 }
@@ -8268,6 +8272,7 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
         if (f->kind[i].block->id == PTXK_Q6_K) f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+    f->shared += 16; /* the flag of the last block */
 }
 
 static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
@@ -8331,6 +8336,7 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
+        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : 3;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -8358,12 +8364,13 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
     f->m = 2;
     f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
-    for (part = 16384; part; part /= 2)
-        for (warps = f->columns > 32 ? 8 : 4; warps; warps--) {
+    for (warps = f->columns > 32 ? 8 : 4; warps; warps--)
+        for (part = 16384; part > 4096; part /= 2) {
             ptxk__gemm_sizes(f, warps, part);
-            if (f->shared <= limit && (warps > 2 || part <= 8192)) return PTX_E_NONE;
+            if (f->shared <= limit) return PTX_E_NONE;
         }
-    return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "gemm: %u columns do not fit into the shared memory of the target",
+                        f->columns);
 }
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
@@ -8699,21 +8706,19 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val 
         other[i] = ptx_as(other[i], PTX_F32);
         ptxk__gemm_split_sums(k, a[i], other[i], &high[i], &low[i]);
     }
+    half = ptx_shr(k, lane, ptx_u32(4)); /* n */
+    here = ptx_mad(k, column, ptx_u32(2), half);
     half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1)); /* a */
-    here = ptx_mad(k, column, ptx_u32(4), half);
-    here = ptx_mul(k, here, ptx_u32(2)); /* two registers for a lane: n 0 and 1 */
-    half = ptx_shr(k, lane, ptx_u32(4));
-    half = ptx_and(k, half, ptx_u32(1));
-    here = ptx_add(k, here, half);
+    here = ptx_mad(k, here, ptx_u32(4), half);
     here = ptx_ptr_add(k, at, here, 4);
     p = ptx_and(k, lane, ptx_u32(7));
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     p = ptx_and(k, p, inside);
-    for (i = 0; i < 2; i++) { /* lane t = a + 2 i */
+    for (i = 0; i < 2; i++) { /* lane t = 2 n + i, which has sub-blocks 4 t ... */
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * i)), high[i]);
+        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(8 * i)), high[i]);
         ptx_guard(k, p);
-        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * i + 256)), low[i]);
+        ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(8 * i + 256)), low[i]);
     }
 }
 
@@ -8920,12 +8925,10 @@ typedef struct ptxk__gemm_state {
     ptx_var shift[PTXK__GEMM_M]
                  [2];              /* the address of row (i, h), whose last 4 bits are its offset in a step */
     ptx_val byte[PTXK__GEMM_M][2]; /* the step of row (i, h) in shared memory */
-    ptx_val base[PTXK__GEMM_M][2],
-        base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_load_words */
+    ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
-    ptx_var scale_shift;                     /* Q6_K: of the row whose scales this lane unpacks ... */
-    ptx_val scale_row, scale_to, scale_from; /* ... in a slot; where they go; those of row g */
-    ptx_val rest_scale[PTXK__GEMM_M][2][2];
+    int words_aligned;
+    ptx_val scales; /* Q6_K: the unpacked ones of row g */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -9185,7 +9188,7 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* Both halves the low or the high half of x. Instructions on f16 pairs select halves of a source at no cost. */
+/* The low or the high half of x in both halves. Instructions on f16 pairs select halves of a source. */
 static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -9219,7 +9222,7 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
    Q4_K, Q5_K: lane t has bytes 32 t ... of the quants, which are sub-blocks 2 t and 2 t + 1. Their scales and
    minima become the bytes of a word: bytes 2 i, 2 i + 1, i = t & 1, of the first and second word of scales,
    which have all 6 bits (t < 2) or the upper two, and of the third. */
-static void ptxk__gemm_lane(ptx_kernel *k, ptxk__gemm_state *s) {
+static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val p, odd;
     uint32_t id = s->kind->block->id;
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -9244,63 +9247,71 @@ static void ptxk__gemm_lane(ptx_kernel *k, ptxk__gemm_state *s) {
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64086408); /* 1032 */
         s->constant[1] = ptxk__gemm_f16x2(k, 0x54805480); /* 72 */
     }
-    if (id == PTXK_Q6_K) {
-        s->constant[4] = ptxk__gemm_f16x2(k, 0x50005000);  /* 32 */
-        s->constant[5] = ptxk__gemm_f16x2(k, 0xf880f880u); /* -1152 * 32 */
-        s->constant[6] = ptxk__gemm_f16x2(k, 0x82008200u); /* -2^-15 */
+    if (id == PTXK_Q6_K) { /* 32, -1152 * 32, -2^-15; exact, for high nibbles (odd lanes): 2 instead of 32 */
+        static const uint32_t even[3] = {0x50005000, 0xf880f880u, 0x82008200u},
+                              high[3] = {0x40004000, 0xe880e880u, 0x90009000u};
+        uint32_t i;
+        odd = ptx_and(k, s->t, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
+        for (i = 0; i < 3; i++) {
+            s->constant[4 + i] = ptx_mov(k, ptx_b32(even[i]));
+            if (f->precision == PTXK_GEMM_EXACT)
+                s->constant[4 + i] = ptx_selp(k, s->constant[4 + i], ptx_b32(high[i]), p);
+        }
     }
 }
 
-/* Computes from where words of a 2-byte aligned step are read, and how the halves of two are joined: base and
-   pick for offsets that are multiples of 4, base_2 and pick_2 for others. shift: of the step in its
-   chunks. */
-static void ptxk__gemm_word_base(ptx_kernel *k, ptx_val row, ptx_val shift, ptx_val *base, ptx_val *base_2,
-                                 ptx_val *pick, ptx_val *pick_2) {
-    ptx_val odd = ptx_and(k, shift, ptx_u32(2)), p, whole = ptx_sub(k, shift, odd);
-    *base = ptx_ptr_add(k, row, whole, 1);
-    *base_2 = ptx_ptr_add(k, *base, odd, 2);
+/* Computes from where words of row (i, h) of a step are read, and how the halves of two are joined: base and
+   pick for offsets that are multiples of 4, base_2 and pick_2 for others. Where rows are 4-byte aligned,
+   words at multiples of 4 are read as they are. row: where the row's first chunk is. shift: of the step in
+   it. */
+static void ptxk__gemm_word_base(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t h, ptx_val row,
+                                 ptx_val shift) {
+    ptx_val odd, p;
+    if (s->words_aligned) {
+        s->base[i][h] = s->base_2[i][h] = ptx_ptr_add(k, row, shift, 1);
+        return;
+    }
+    odd = ptx_and(k, shift, ptx_u32(2));
+    shift = ptx_sub(k, shift, odd);
+    s->base[i][h] = ptx_ptr_add(k, row, shift, 1);
+    s->base_2[i][h] = ptx_ptr_add(k, s->base[i][h], odd, 2);
     p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
-    *pick = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
-    *pick_2 = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x3210), p);
-}
-
-static ptx_val ptxk__gemm_load_word(ptx_kernel *k, ptx_val base, ptx_val base_2, ptx_val pick, ptx_val pick_2,
-                                    uint32_t at) {
-    ptx_val from = at % 4 ? base_2 : base, word[2];
-    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(at / 4 * 4)));
-    word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(at / 4 * 4 + 4)));
-    return ptx_prmt(k, word[0], word[1], at % 4 ? pick_2 : pick);
+    s->pick[i][h] = ptx_selp(k, ptx_b32(0x3210), ptx_b32(0x5432), p);
+    s->pick_2[i][h] = ptx_selp(k, ptx_b32(0x5432), ptx_b32(0x3210), p);
 }
 
 /* The word of this lane at byte offset `at` of row (i, h). */
 static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
                                    uint32_t at) {
-    return ptxk__gemm_load_word(k, s->base[i][h], s->base_2[i][h], s->pick[i][h], s->pick_2[i][h], at);
+    ptx_val from = at % 4 ? s->base_2[i][h] : s->base[i][h], pick, word[2];
+    word[0] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(at / 4 * 4)));
+    if (s->words_aligned && at % 4 == 0) return word[0];
+    word[1] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(at / 4 * 4 + 4)));
+    pick = s->words_aligned ? ptx_b32(0x5432) : at % 4 ? s->pick_2[i][h] : s->pick[i][h];
+    return ptx_prmt(k, word[0], word[1], pick);
 }
 
-/* Q6_K: each lane unpacks the 16 scales of a row, to f16: 32 times them. */
-static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val slot,
-                                     uint32_t v) {
-    ptx_val row, base[2], pick[2], word[5], x, pairs[8];
-    uint32_t at = v * s->kind->unit_bytes + 192, e;
-    row = ptx_ptr_add(k, s->scale_row, slot, 1);
-    x = ptx_get(k, s->scale_shift);
-    x = ptx_and(k, x, ptx_u32(14));
-    ptxk__gemm_word_base(k, row, x, &base[0], &base[1], &pick[0], &pick[1]);
-    for (e = 0; e < 5; e++)
-        word[e] = ptx_ld(k, PTX_B32, ptx_at(base[at % 4 / 2], (int64_t)(at / 4 * 4 + 4 * e)));
-    for (e = 0; e < 4; e++) {
-        x = ptx_prmt(k, word[e], word[e + 1], pick[at % 4 / 2]);
-        x = ptx_xor(k, x, ptx_b32(0x80808080u));
-        pairs[2 * e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140));
-        pairs[2 * e + 1] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4342));
-        pairs[2 * e] = ptxk__gemm_fma(k, pairs[2 * e], s->constant[4], s->constant[5]);
-        pairs[2 * e + 1] = ptxk__gemm_fma(k, pairs[2 * e + 1], s->constant[4], s->constant[5]);
-    }
-    (void)f;
+/* Q6_K: the scales of the warp's rows as f16, 32 times them, to shared memory. Lane t unpacks four of each of
+   its rows, 4 t ... 4 t + 3: these are also its part of operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    ptx_val x, to = ptx_ptr_add(k, s->scales, s->t, 8), pairs[PTXK__GEMM_M][2][2];
+    uint32_t i, h, e;
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            x = ptxk__gemm_row_word(k, s, i, h, v * s->kind->unit_bytes + 192);
+            x = ptx_xor(k, x, ptx_b32(0x80808080u));
+            for (e = 0; e < 2; e++) {
+                pairs[i][h][e] = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(e ? 0x4342 : 0x4140));
+                pairs[i][h][e] = ptxk__gemm_fma(k, pairs[i][h][e], s->constant[4], s->constant[5]);
+                s->low[i][h + 2 * e] = ptxk__gemm_times(k, pairs[i][h][e], s->constant[6]);
+            }
+        }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the scales before have been read */
-    ptx_st_vec(k, PTX_B32, 4, ptx_at(s->scale_to, 0), pairs);
-    ptx_st_vec(k, PTX_B32, 4, ptx_at(s->scale_to, 16), pairs + 4);
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, PTX_B32, 2, ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)),
+                       pairs[i][h]);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
@@ -9319,19 +9330,10 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
             s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
             y = ptx_ptr_add(k, y, s->t, 4);
-            ptxk__gemm_word_base(k, y, x, &s->base[i][h], &s->base_2[i][h], &s->pick[i][h], &s->pick_2[i][h]);
+            ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
-    if (id == PTXK_Q6_K) {
-        ptxk__gemm_unpack_scales(k, f, s, slot, v);
-        for (i = 0; i < f->m; i++)
-            for (h = 0; h < 4; h++) {
-                x = ptx_ptr_add(k, s->scale_from, s->t, 4);
-                x = ptx_ld(k, PTX_B32,
-                           ptx_at(x, (int64_t)((16 * i + 8 * (h & 1)) * PTXK__GEMM_SCALES + h / 2 * 16)));
-                s->low[i][h] = ptxk__gemm_times(k, x, s->constant[6]);
-            }
-    }
+    if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
         s->own = ptx_ptr_add(k, s->at, s->t, 32);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -9377,8 +9379,8 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         }
 }
 
-/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest: what they lack, where
-   weights do not fit into 11 bits. */
+/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest, or NULL: what they
+   lack, where weights do not fit into 11 bits. */
 static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
                                ptx_val a[2][4], ptx_val rest[2][4]) {
     uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e;
@@ -9417,6 +9419,24 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                 s->more[i][h][w & 1] =
                     ptxk__gemm_row_word(k, s, i, h, at + 128 + 32 * (w >> 2) + 16 * (w & 1));
             y = s->more[i][h][w & 1];
+            if (w % 4 == 0)
+                ptxk_load16(k, NULL,
+                            ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
+                            s->scale[i][h]);
+            for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
+            if (rest) { /* scale * q goes up to 63 * 128: nibbles and upper bits apart are exact */
+                high = ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(second ? 6 : 4)), PTX_B32);
+                low = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
+                y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+                for (e = 0; e < 4; e++) {
+                    ptx_val *nibbles = &a[e & 1][h + (e & 2)], *upper = &rest[e & 1][h + (e & 2)];
+                    *nibbles = ptx_and(k, e & 2 ? y : x, ptx_b32(e & 1 ? 0x00f000f0 : 0x000f000f));
+                    *upper = ptx_and(k, e & 2 ? high : low, ptx_b32(e & 1 ? 0x03000300 : 0x00300030));
+                    *nibbles = ptxk__gemm_times(k, *nibbles, scale[e & 1]);
+                    *upper = ptxk__gemm_times(k, *upper, scale[e & 1]);
+                }
+                continue;
+            }
             high = second ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(2)), PTX_B32) : y;
             y = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
@@ -9428,21 +9448,8 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-            if (w % 4 == 0)
-                ptxk_load16(k, NULL,
-                            ptx_at(s->scale_from, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
-                            s->scale[i][h]);
-            for (e = 0; e < 2; e++) {
-                x = s->scale[i][h][2 * e + second];
-                scale[e] = ptxk__gemm_half(k, x, w & 1);
-            }
-            for (e = 0; e < 4; e++) {
-                x = a[e & 1][h + (e & 2)];
-                y = ptxk__gemm_times(k, x, scale[e & 1]);
-                rest[e & 1][h + (e & 2)] = x;
-                s->rest_scale[i][h][e & 1] = scale[e & 1];
-                a[e & 1][h + (e & 2)] = y;
-            }
+            for (e = 0; e < 4; e++)
+                a[e & 1][h + (e & 2)] = ptxk__gemm_times(k, a[e & 1][h + (e & 2)], scale[e & 1]);
             continue;
         } else if (id == PTXK_Q8_0) {
             s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], at + 34 * w);
@@ -9519,36 +9526,29 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
                              uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
-    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
+    ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[8];
     uint32_t i, n, p, e, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
     int two = f->precision == PTXK_GEMM_EXACT && (products == 4 || s->kind->block->id == PTXK_Q6_K);
     for (i = 0; i < f->m; i++) {
         if (products == 4)
             ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
         else
-            ptxk__gemm_weights(k, s, v, w, i, a[i], rest[i]);
+            ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
     }
     for (n = 0; n < f->n; n++) {
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++)
                 for (e = 0; e < 4; e++) s->acc[0][i][n][e] = s->zero;
-        for (p = 0; p < x->planes; p++) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
-        for (p = x->planes; p--;)
+        for (p = 0; p < x->planes; p++) {
+            ptxk__gemm_load_x(k, f, s, slot, w, n, p, b);
             for (e = 0; e < products; e++)
-                for (i = 0; i < f->m; i++)
-                    ptxk__tile_mma(k, x->type, s->acc[s->chains > 1 ? e & 1 : 0][i][n], a[i][e],
-                                   b[p] + 2 * e);
-        if (two && !n && products == 2) /* scale * q goes up to 63 * 128: what its f16 lacks */
-            for (i = 0; i < f->m; i++)
-                for (e = 0; e < 8; e++) {
-                    uint32_t j = e >> 1 & 3;
-                    ptx_val less = ptx_neg(k, ptx_as(a[i][e & 1][j], PTX_F16X2));
-                    rest[i][e & 1][j] =
-                        ptxk__gemm_fma(k, rest[i][e & 1][j], s->rest_scale[i][j & 1][e & 1], less);
+                for (i = 0; i < f->m; i++) {
+                    ptx_val *acc = s->acc[s->chains > 1 ? e & 1 : 0][i][n];
+                    if (two && !(products == 4 && p)) /* f32: without the product of the smaller ones */
+                        ptxk__tile_mma(k, x->type, acc, rest[i][e], b + 2 * e);
+                    ptxk__tile_mma(k, x->type, acc, a[i][e], b + 2 * e);
                 }
-        for (e = 0; e < products && two; e++)
-            for (i = 0; i < f->m; i++)
-                ptxk__tile_mma(k, x->type, s->acc[s->chains > 1 ? e & 1 : 0][i][n], rest[i][e], b[0] + 2 * e);
+        }
         if (s->kind->format->kind == PTXK__GEMM_BLOCKS)
             for (i = 0; i < f->m; i++) ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], s->factor[i]);
     }
@@ -9644,7 +9644,7 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
 /* Sets up a tile's copies: this lane's rows and where it reads. */
 static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     const ptxk__gemm_class *c = s->kind;
-    ptx_val pair, row, x, y, last, at, copied, p;
+    ptx_val pair, row, x, y, last, at, copied;
     uint32_t i, h, per = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
     /* pairs of lanes take rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then fill all banks */
@@ -9694,29 +9694,9 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         }
     }
     if (c->block->id != PTXK_Q6_K) return;
-    x = ptx_and(k, s->lane, ptx_u32(16 * f->m - 1)); /* a lane unpacks the scales of a row */
-    row = ptx_mad(k, s->warp, ptx_u32(16 * f->m), x);
-    y = ptx_mul(k, row, ptx_u32(c->pitch));
-    s->scale_row = ptx_ptr_add(k, s->shared, y, 1);
-    y = ptx_mad(k, row, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
-    s->scale_to = ptx_ptr_add(k, s->shared, y, 1);
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
-    s->scale_from = ptx_ptr_add(k, s->shared, y, 1);
-    if (f->pair > 1) {
-        y = ptx_shr(k, x, ptx_u32(4));
-        p = ptx_setp(k, PTX_EQ, y, ptx_u32(0));
-        s->weights[1] = ptx_selp(k, s->weights[0], s->weights[1], p); /* has served above */
-        x = ptx_and(k, x, ptx_u32(15));
-    }
-    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), x);
-    row = ptx_mad(k, s->warp, ptx_u32(f->pair > 1 ? 16 : 16 * f->m), row);
-    row = ptx_min(k, row, last);
-    y = ptx_mul(k, row, s->row_bytes);
-    y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
-    x = ptx_cvt(k, PTX_U32, ptx_as(s->weights[f->pair - 1], PTX_U64));
-    x = ptx_add(k, x, y);
-    s->scale_shift = ptx_var_new(k, x);
+    s->scales = ptx_ptr_add(k, s->shared, y, 1);
 }
 
 /* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
@@ -9730,10 +9710,34 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
             x = ptx_add(k, x, ptx_u32(bytes));
             ptx_set(k, s->shift[i][h], x);
         }
-    if (s->kind->block->id != PTXK_Q6_K) return;
-    x = ptx_get(k, s->scale_shift);
-    x = ptx_add(k, x, ptx_u32(bytes));
-    ptx_set(k, s->scale_shift, x);
+}
+
+/* Runs through the slice's units. */
+static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val at, p;
+    uint32_t i;
+    ptx_loop(k);
+    {
+        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 0, i);
+        at = ptx_get(k, s->unit);
+        at = ptx_add(k, at, ptx_u32(1));
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_uniform(k, p);
+        ptx_while(k, p);
+        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 1, i);
+        at = ptx_get(k, s->slot);
+        at = ptx_xor(k, at, ptx_u32(f->weights));
+        ptx_set(k, s->slot, at);
+        at = ptx_get(k, s->unit);
+        at = ptx_add(k, at, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        ptx_set(k, s->unit, at);
+        ptxk__gemm_advance_shifts(k, f, s);
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        p = ptx_uniform(k, p);
+        ptx_while(k, p);
+    }
+    ptx_end(k);
 }
 
 /* Multiplies the tile's slice of K: fills in the sums. */
@@ -9751,7 +9755,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     s->end = ptx_mad(k, at, ptx_u32(per), first);
     s->end = ptx_min(k, s->end, y);
     ptxk__gemm_setup(k, f, s, first);
-    ptxk__gemm_lane(k, s);
+    ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -9786,27 +9790,19 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_store_pending(k, s, 0);
-    ptx_loop(k);
-    {
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 0, i);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(1));
-        p = ptx_setp(k, PTX_LT, at, s->end);
+    if (s->kind->variants == 3) {
+        p = ptx_and(k, s->row_bytes, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         p = ptx_uniform(k, p);
-        ptx_while(k, p);
-        for (i = 0; i < x->parts; i++) ptxk__gemm_part(k, f, s, 1, i);
-        at = ptx_get(k, s->slot);
-        at = ptx_xor(k, at, ptx_u32(f->weights));
-        ptx_set(k, s->slot, at);
-        at = ptx_get(k, s->unit);
-        at = ptx_add(k, at, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        ptx_set(k, s->unit, at);
-        ptxk__gemm_advance_shifts(k, f, s);
-        p = ptx_setp(k, PTX_LT, at, s->end);
-        p = ptx_uniform(k, p);
-        ptx_while(k, p);
+        ptx_if(k, p);
     }
-    ptx_end(k);
+    for (i = 1; i < 4; i *= 2) {
+        if (!(s->kind->variants & i)) continue;
+        if (i == 2 && s->kind->variants == 3) ptx_else(k);
+        s->words_aligned = i == 1;
+        ptxk__gemm_loop(k, f, s);
+    }
+    if (s->kind->variants == 3) ptx_end(k);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
 }
 
@@ -10009,8 +10005,8 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     memset(s, 0, sizeof *s);
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
-    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 16), 1);
     s->tid = ptx_tid_x(k);
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));
@@ -10100,10 +10096,11 @@ typedef struct ptxk__matmul {
     uint32_t tile, depth;      /* rows and columns of the block's tile; elements of a step along k */
     uint32_t warps, across;    /* warps of a block; of them along the columns */
     uint32_t stages, unroll;
-    uint32_t plain;    /* the target's tensor cores lack the type: f32 arithmetic */
-    uint32_t split;    /* sums of some steps are added to f32 sums in other registers: */
-    uint32_t promote;  /* after so many steps of the unrolled loop; 0: counted at run time */
-    uint32_t blocks;   /* the factors differ along k: a promotion is one block of 128 */
+    uint32_t plain;   /* the target's tensor cores lack the type: f32 arithmetic */
+    uint32_t widen;   /* e4m3 and e5m2 are multiplied as f16, as the assembler does on these targets anyway */
+    uint32_t split;   /* sums of some steps are added to f32 sums in other registers: */
+    uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
+    uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
@@ -10130,6 +10127,7 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small) {
     f->unroll = f->split || small ? f->stages : 2 * f->stages;
     f->blocks = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
     f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->blocks && !f->plain ? 0 : 2;
+    f->widen = f->bytes == 1 && f->type[0] != PTX_S8 && f->chip >= 90 && f->chip < 120;
     f->resident = small ? 3 : f->warps == 8 ? 1 : 2;
     threads = 32 * f->warps;
     f->stage_bytes = 0;
@@ -10215,8 +10213,8 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
     return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
 }
 
-/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each multiprocessor;
-   those of the last, incomplete round have k in so many parts. */
+/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each
+   multiprocessor; those of the last, incomplete round have k in so many parts. */
 static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small,
                                  uint32_t parts, ptx_plan *plan) {
     uint64_t tiles, divided;
@@ -10245,9 +10243,9 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
                                          : 0;
 }
 
-/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small tile
-   is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6 steps;
-   the last block of a tile reads the sums of all parts. */
+/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small
+   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
+   steps; the last block of a tile reads the sums of all parts. */
 static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small,
                                 uint32_t *parts) {
     uint64_t best = UINT64_MAX, rounds, divided, cost;
@@ -10520,10 +10518,22 @@ typedef struct ptxk__matmul_parts {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__matmul_parts;
 
-static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, const ptx_val x[4],
+static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, ptx_type type, const ptx_val x[4],
                                ptxk__matmul_parts *out) {
     ptx_val size, p, whole, round;
     uint32_t i;
+    if (f->widen) { /* two registers of f16 for each: elements 0 and 1, elements 2 and 3 */
+        ptx_type pair = type == PTX_E4M3 ? PTX_E4M3X2 : PTX_E5M2X2;
+        ptx_val half[2];
+        for (i = 0; i < 4; i++) {
+            ptx_unpack(k, PTX_B16, 2, x[i], half);
+            out->x[i] = ptx_cvt(k, PTX_F16X2, ptx_as(half[0], pair));
+            out->rest[i] = ptx_cvt(k, PTX_F16X2, ptx_as(half[1], pair));
+            out->x[i] = ptx_as(out->x[i], PTX_B32);
+            out->rest[i] = ptx_as(out->rest[i], PTX_B32);
+        }
+        return;
+    }
     for (i = 0; i < 4; i++) {
         out->x[i] = x[i];
         if (f->bytes != 4) continue;
@@ -10547,8 +10557,8 @@ static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4],
                              const ptx_val *b) {
     ptx_val out[4];
     uint32_t i;
-    if (f->bytes > 1) {
-        ptxk__tile_mma(k, f->type[0], d, a, b);
+    if (f->bytes > 1 || f->widen) {
+        ptxk__tile_mma(k, f->widen ? PTX_F16 : f->type[0], d, a, b);
         return;
     }
     ptx_mma(k, f->type[0] == PTX_S8 ? PTX_MMA_M16N8K32_S32 : PTX_MMA_M16N8K32_F32, f->type[0], f->type[1],
@@ -10560,9 +10570,9 @@ static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__ma
                                   const ptxk__matmul_fragments *x) {
     ptxk__matmul_parts a[PTXK__MATMUL_FRAGS], b;
     uint32_t i, j, e;
-    for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, x->x[0][i], &a[i]);
+    for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, f->type[0], x->x[0][i], &a[i]);
     for (j = 0; j < ptxk__matmul_frags(f, 1); j++) {
-        ptxk__matmul_split(k, f, x->x[1][j], &b);
+        ptxk__matmul_split(k, f, f->type[1], x->x[1][j], &b);
         for (e = 0; e < 2; e++) {
             for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
                 ptx_val *d = s->now[i][2 * j + e];
@@ -10571,6 +10581,7 @@ static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__ma
                     ptxk__matmul_mma(k, f, d, a[i].rest, b.finite + 2 * e);
                 }
                 ptxk__matmul_mma(k, f, d, a[i].x, b.x + 2 * e);
+                if (f->widen) ptxk__matmul_mma(k, f, d, a[i].rest, b.rest + 2 * e);
             }
         }
     }
@@ -10712,23 +10723,26 @@ static ptx_val ptxk__matmul_factors(ptx_kernel *k, const ptxk__matmul *f, const 
 /* Loads the factors of block `block` along k for the thread's rows and columns. */
 static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                        const ptx_val mine[2], ptx_val block) {
-    uint32_t side, i;
+    uint32_t side, i, row;
     for (side = 0; side < 2; side++) {
         uint32_t kind = f->side[side].kind;
         ptx_val at, x, p;
         if (kind < PTXK_FACTORS_BLOCK) continue;
         at = ptxk__matmul_factors(k, f, s, side);
-        at = ptx_ptr_add(k, at, block, 4);
+        at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is the same in all rounds of a loop */
+        x = mine[side];
+        if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
+        x = ptx_mul_wide(k, x, s->count);
+        at = ptx_ptr_add(k, at, x, 4);
         for (i = 0; i < 2 * ptxk__matmul_frags(f, side) * (1 + side); i++) {
             if (i && kind == PTXK_FACTORS_SQUARE) { /* a warp's part lies within 128 */
                 s->factor[side][i] = s->factor[side][0];
                 continue;
             }
-            x = ptx_add(k, mine[side], ptx_u32(side ? i / 2 * 8 + (i & 1) : 8 * i));
+            row = side ? i / 2 * 8 + (i & 1) : 8 * i;
+            x = ptx_add(k, mine[side], ptx_u32(row));
             p = ptx_setp(k, PTX_LT, x, s->limit[side]);
-            if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
-            x = ptx_mul_wide(k, x, s->count);
-            x = ptx_ptr_add(k, at, x, 4);
+            x = row ? ptxk__advance_rows(k, at, s->count, row, 4) : at;
             s->factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
         }
     }
@@ -10882,12 +10896,6 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         ptxk__matmul_load(k, f, s, 0, 0, &now);
         for (u = 0; u < f->unroll; u++) {
             uint32_t stage = u % f->stages, following = (u + 1) % f->stages;
-            if (f->blocks && u % f->promote == 0) {
-                x = ptx_get(k, block);
-                ptxk__matmul_block_factors(k, f, s, mine, x);
-                x = ptx_add(k, x, ptx_u32(1));
-                ptx_set(k, block, x);
-            }
             if (!f->plain) ptxk__matmul_open(k, f, s);
             ptxk__matmul_load(k, f, s, stage, 1, &next);
             p = ptx_setp(k, PTX_GT, count, ptx_u32(u + f->stages - 1));
@@ -10901,6 +10909,12 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
             if (u + 1 < f->unroll) ptxk__matmul_load(k, f, s, following, 0, &now);
             if (!f->plain) ptxk__matmul_multiply(k, f, s, &next);
             if (!f->plain) ptxk__matmul_close(k, f, s);
+            if (f->blocks && (u + 1) % f->promote == 0) {
+                x = ptx_get(k, block);
+                ptxk__matmul_block_factors(k, f, s, mine, x);
+                x = ptx_add(k, x, ptx_u32(1));
+                ptx_set(k, block, x);
+            }
             if (f->split && f->promote && (u + 1) % f->promote == 0) ptxk__matmul_promote(k, f, s);
             if (u + 1 < f->unroll) {
                 p = ptx_setp(k, PTX_GT, count, ptx_u32(u + 1));
@@ -10999,10 +11013,6 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         here = ptx_uniform(k, here);
         p = ptx_setp(k, PTX_LT, here, s->end);
         ptx_while(k, p);
-        if (f->blocks) {
-            block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
-            ptxk__matmul_block_factors(k, f, s, mine, block);
-        }
         ptx_bar_sync(k, ptx_imm(0)); /* the stage has been read */
         for (side = 0; side < 2; side++) {
             const ptxk__matmul_side *d = &f->side[side];
@@ -11031,6 +11041,10 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
             ptxk__matmul_multiply(k, f, s, &x);
             ptxk__matmul_close(k, f, s);
         }
+        if (f->blocks) {
+            block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
+            ptxk__matmul_block_factors(k, f, s, mine, block);
+        }
         here = ptx_add(k, here, ptx_u32(f->depth));
         ptx_set(k, at, here);
         if (f->split && !f->promote) { /* at multiples of 2^16, and at the end */
@@ -11049,8 +11063,8 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 
 /* -- matmul: parts of k, results -- */
 
-/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns whether
-   this block goes on to write results. tile: its index among the `divided` tiles that have parts, u32. */
+/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
+   whether this block goes on to write results. tile: its index among the `divided` tiles that have parts. */
 static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile,
                                  ptx_val divided) {
     uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
@@ -11139,6 +11153,7 @@ typedef struct ptxk__matmul_columns {
     ptx_val beta, add;          /* add: predicate, beta is not 0 */
     ptx_val c, d, ldc, ldd;     /* of row 0 */
     ptx_val whole;              /* predicate: 4 columns can be accessed at once */
+    ptx_val plain;              /* predicate: so, and C is not read */
 } ptxk__matmul_columns;
 
 static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
@@ -11199,19 +11214,25 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     x = ptx_and(k, x, ptx_u32(4 * f->out_bytes - 1));
     x = ptx_uniform(k, x);
     c->whole = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    y = ptx_setp(k, PTX_EQ, c->beta, ptx_f32(0));
+    c->plain = ptx_and(k, c->whole, y);
     c->c = ptx_ptr_add(k, c->c, at, f->out_bytes);
     c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
 }
 
-/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. */
+/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. to: their
+   address, where C is not read; else NULL. */
 static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
-                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole) {
-    ptx_val x[4], old[4], words[4], p, at, factor = ptx_f32(1), inside[4];
+                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole,
+                                   const ptx_val *to) {
+    ptx_val x[4], old[4], words[4], p, at = c->c, factor = ptx_f32(1), inside[4];
     uint32_t e;
     for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, there, c->inside[e]);
-    at = ptx_mul_wide(k, row, c->ldc);
-    at = ptx_ptr_add(k, c->c, at, f->out_bytes);
-    if (whole) {
+    if (!to) {
+        at = ptx_mul_wide(k, row, c->ldc);
+        at = ptx_ptr_add(k, c->c, at, f->out_bytes);
+    }
+    if (whole && !to) {
         p = ptx_and(k, inside[0], c->add);
         ptxk__load_f32_if(k, &p, f->out, 4, ptx_at(at, 0), old);
     }
@@ -11227,12 +11248,16 @@ static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const p
         x[e] = sum[e];
         if (f->side[0].kind == PTXK_FACTORS_ROW) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
         x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], c->factor[e]);
-        x[e] = ptx_fma(k, c->beta, old[e], x[e]);
+        if (!to) x[e] = ptx_fma(k, c->beta, old[e], x[e]);
         if (f->flags & PTXK_MATMUL_BIAS) x[e] = ptx_op2(k, PTX_ADD, PTX_RN, x[e], c->bias[e]);
         x[e] = ptxk__matmul_activate(k, f, x[e]);
     }
-    at = ptx_mul_wide(k, row, c->ldd);
-    at = ptx_ptr_add(k, c->d, at, f->out_bytes);
+    if (to) {
+        at = *to;
+    } else {
+        at = ptx_mul_wide(k, row, c->ldd);
+        at = ptx_ptr_add(k, c->d, at, f->out_bytes);
+    }
     if (whole) {
         ptxk_narrow(k, f->out, 4, x, words);
         ptx_guard(k, inside[0]);
@@ -11246,12 +11271,51 @@ static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const p
     }
 }
 
+/* Stores 32 rows of a warp, from row `first` of its part on. from: this thread's place in shared memory;
+   down: its row in the matrix. plain: C is not read, and 4 columns are accessed at once. */
+static void ptxk__matmul_store_rows(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                    const ptxk__matmul_columns *c, ptx_val from, ptx_val down, uint32_t first,
+                                    int plain) {
+    uint32_t pass = 128 / f->side[1].part, unroll = plain ? 4 : 1, u;
+    ptx_val i, at, here, to = c->d, x[4], row, p, q;
+    i = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(unroll * pass));
+    {
+        at = ptx_ptr_add(k, from, i, f->pitch * 4);
+        down = ptx_add(k, down, i);
+        if (first) down = ptx_add(k, down, ptx_u32(first));
+        if (plain) {
+            here = ptx_mul_wide(k, down, c->ldd);
+            to = ptx_ptr_add(k, to, here, f->out_bytes);
+        }
+        for (u = 0; u < unroll; u++) {
+            ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(u * pass * f->pitch * 4)), x);
+            row = u ? ptx_add(k, down, ptx_u32(u * pass)) : down;
+            p = ptx_setp(k, PTX_LT, row, s->limit[0]);
+            if (!f->side[0].k_major && f->tile != 64) {
+                q = ptx_setp(k, PTX_GE, row, s->skip[0]);
+                p = ptx_and(k, p, q);
+            }
+            if (plain) {
+                here = u ? ptxk__advance_rows(k, to, c->ldd, u * pass, f->out_bytes) : to;
+                ptxk__matmul_store_row(k, f, c, row, p, x, 1, &here);
+            } else {
+                ptx_if(k, c->whole);
+                ptxk__matmul_store_row(k, f, c, row, p, x, 1, NULL);
+                ptx_else(k);
+                ptxk__matmul_store_row(k, f, c, row, p, x, 0, NULL);
+                ptx_end(k);
+            }
+        }
+    }
+    ptx_end(k);
+}
+
 /* Writes the tile: 32 rows of a warp at a time pass through shared memory, so that lanes have 4 columns each
    of whole rows. */
 static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t rows = f->side[0].part, columns = f->side[1].part, lanes = columns / 4, first, i, j, h;
     ptxk__matmul_columns c;
-    ptx_val place, to, from, x[4], row, column, at, p, down, i_row;
+    ptx_val place, to, from, x[2], row, column, at, down;
     ptx_bar_sync(k, ptx_imm(0)); /* the stages have been read */
     down = ptx_div(k, s->warp, ptx_u32(f->across));
     down = ptx_mad(k, down, ptx_u32(rows), s->first[0]);
@@ -11282,23 +11346,10 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        i_row = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(32 / lanes));
-        {
-            at = ptx_ptr_add(k, from, i_row, f->pitch * 4);
-            ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), x);
-            row = ptx_add(k, down, i_row);
-            if (first) row = ptx_add(k, row, ptx_u32(first));
-            p = ptx_setp(k, PTX_LT, row, s->limit[0]);
-            if (!f->side[0].k_major && f->tile != 64) {
-                at = ptx_setp(k, PTX_GE, row, s->skip[0]);
-                p = ptx_and(k, p, at);
-            }
-            ptx_if(k, c.whole);
-            ptxk__matmul_store_row(k, f, &c, row, p, x, 1);
-            ptx_else(k);
-            ptxk__matmul_store_row(k, f, &c, row, p, x, 0);
-            ptx_end(k);
-        }
+        ptx_if(k, c.plain);
+        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 1);
+        ptx_else(k);
+        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 0);
         ptx_end(k);
     }
 }

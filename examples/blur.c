@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
     must(cu, ptxcu_array_create(cu, &texels, &sampled.array));
     sampled.filter = PTXCU_FILTER_LINEAR, sampled.read_normalized = 1; /* beyond the edge: clamped */
     must(cu, ptxcu_texture_create(cu, &sampled, &texture));
-    launch = pixel_launch(width, height);
+    launch = ptx_launch_2d(width, height, 32, 8);
     for (i = 0; i < 4; i++) { /* rows, columns; rows, columns */
         ptxcu_buffer from = i % 2 ? between : photo, to = i % 2 ? blurred[i / 2] : between;
         ptxcu_arg args[4];

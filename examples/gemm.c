@@ -2,14 +2,17 @@
    cc -O2 examples/gemm.c -o gemm -ldl -lm
 
      gemm [--m 256] [--n 256] [--k 512] [--type f16|bf16|f32|e4m3|e5m2|s8] [--out f32|f16|bf16]
-          [--trans-a 0] [--trans-b 1] [--precision exact|fast] [--factors none|tensor|row|block|square]
+          [--format plain|q4_0|q8_0|q4_k|q5_k|q6_k] [--trans-a 0] [--trans-b 1]
+          [--precision exact|fast] [--factors none|tensor|row|block|square]
           [--alpha 1] [--beta 0] [--bias 0] [--activation none|relu|silu|gelu] [--batch 1] [--pad 0]
           [--samples 2000] [--repeat 3] [--seed N] [--help]
 
    A is [m, k], with --trans-a 1 [k, m]; B is [k, n], with --trans-b 1 [n, k], as the weights of a linear
-   layer lie. Prints device, plan, time, the bytes that must move and the operations; on the CPU driver those
-   that were counted, on a GPU the rates beside what its clocks allow; and the largest error of some elements
-   beside its bound. Exits with 1 when a result is wrong. Runs on the GPU; without one, on the CPU driver:
+   layer lie. With a --format B is a matrix of such weights, [n, k], A is f16, bf16 or f32, and the operation
+   is gemm, else matmul. Prints device, plan, time, the bytes that must move and the operations; on the CPU
+   driver those that were counted, on a GPU the rates beside what its clocks allow; and the largest error of
+   some elements beside its bound. Exits with 1 when a result is wrong. Runs on the GPU; without one, on the
+   CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./gemm */
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +24,7 @@
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
+#include "../tests/reference/blocks.h"
 #include "../tests/reference/matmul.h"
 #include "../tests/sim/ptxsim.h"
 #define EXAMPLE "gemm"
@@ -68,11 +72,224 @@ static void limits_of(ptxcu *cu, const ptxcu_device *device, uint32_t factor, do
             *products = 2e3 * khz * rates[i][1] * device->sm_count * factor / 4 / 1e12;
 }
 
+/* The best time of some launches. The CPU driver's counters hold the last one. */
+static double time_launches(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
+                            size_t bytes, uint32_t repeat) {
+    void (*reset)(void) = NULL;
+    void *symbol = ptxcu_symbol(cu, "ptxsim_counters_reset");
+    ptxcu_event begin, end;
+    double best = 0;
+    uint32_t i;
+    memcpy(&reset, &symbol, sizeof symbol);
+    must(cu, ptxcu_event_create(cu, &begin));
+    must(cu, ptxcu_event_create(cu, &end));
+    for (i = 0; i < repeat; i++) {
+        float ms;
+        if (reset) reset();
+        must(cu, ptxcu_event_record(cu, begin, NULL));
+        must(cu, ptxcu_run(cu, program, plan, args, bytes, NULL));
+        must(cu, ptxcu_event_record(cu, end, NULL));
+        must(cu, ptxcu_sync(cu));
+        must(cu, ptxcu_event_elapsed_ms(cu, begin, end, &ms));
+        if (i == 0 || ms < best) best = ms;
+    }
+    ptxcu_event_destroy(cu, begin);
+    ptxcu_event_destroy(cu, end);
+    return best;
+}
+
+/* What was counted or measured. factor: products on tensor cores in the time of one of f16, in quarters. */
+static void print_rates(ptxcu *cu, double best_ms, uint32_t repeat, double bytes, double products,
+                        uint32_t factor, const char *remark) {
+    const ptxcu_device *device = ptxcu_device_info(cu);
+    int (*get)(ptxsim_counters *, size_t) = NULL;
+    void *symbol = ptxcu_symbol(cu, "ptxsim_counters_get"); /* the CPU driver counts what moves */
+    ptxsim_counters c;
+    double limit, bandwidth;
+    memcpy(&get, &symbol, sizeof symbol);
+    printf("time       %.3f ms, best of %u%s\n", best_ms, repeat,
+           device->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
+    printf("bytes      %.3f MB must move (A, B, bias, factors, D)", bytes / 1e6);
+    if (get && get(&c, sizeof c) == 0) {
+        printf("; %.3f MB were counted in sectors of 32, of which the L2 cache serves\n"
+               "           those that several blocks read\n",
+               32e-6 * (double)(c.global_load_sectors + c.global_store_sectors));
+        printf(
+            "operations %.3f million; %.3f million were counted on tensor cores; %llu of %llu wavefronts of\n"
+            "           shared memory are bank conflicts\n",
+            products / 1e6, (double)c.tensor_operations / 1e6, (unsigned long long)c.shared_bank_conflicts,
+            (unsigned long long)c.shared_wavefronts);
+        return;
+    }
+    limits_of(cu, device, factor, &limit, &bandwidth);
+    printf(": %.1f GB/s of %.0f\n", bytes / best_ms / 1e6, bandwidth);
+    printf("operations %.3f million: %.2f TFLOP/s", products / 1e6, products / best_ms / 1e9);
+    if (limit > 0) printf(" of %.0f at the clock that the driver tells%s", limit, remark);
+    printf("\n");
+}
+
+/* -- quantised weights: y [m, n] = x [m, k] times the rows of W -- */
+
+static const struct format {
+    uint32_t id;
+    int block; /* of reference/blocks.h */
+} formats[] = {{0, 0},
+               {PTXK_Q4_0, REF_BLOCK_Q4_0},
+               {PTXK_Q8_0, REF_BLOCK_Q8_0},
+               {PTXK_Q4_K, REF_BLOCK_Q4_K},
+               {PTXK_Q5_K, REF_BLOCK_Q5_K},
+               {PTXK_Q6_K, REF_BLOCK_Q6_K}};
+
+/* A row of x times a row of W, and its bound: x is represented in 22 bits (fast: 11), or 2^-39 (2^-28) of its
+   largest; a tensor core cuts each of at most 17 terms to 24 bits of the largest and its sum to 23; and there
+   are f32 sums of units. Q6_K weights, fast: 2^-11. */
+static double dot(int block, const unsigned char *w, const float *x, uint32_t k, int fast, double *bound) {
+    const double u = 0x1p-24;
+    double sum = 0, most = 0, direct = 0, sizes = 0, weight = block == REF_BLOCK_Q6_K && fast ? 0x1p-11 : 0;
+    uint32_t values = (uint32_t)ref_block_values(block), i;
+    for (i = 0; i < k; i++)
+        if (fabs((double)x[i]) > most) most = fabs((double)x[i]);
+    for (i = 0; i < k; i++) {
+        double size, a = fabs((double)x[i]),
+                     e = ((fast ? 0x1p-11 : 0x1p-22) + u) * a + most * (fast ? 0x1p-28 : 0x1p-39);
+        double value = ref_weight(block, w + i / values * ref_block_bytes(block), (int)(i % values), &size);
+        sum += value * (double)x[i];
+        direct += fabs(value) * e + weight * size * a;
+        sizes += size * (a + e);
+    }
+    *bound = direct + (64 * 19 + k / 256.0 + 40) * u * sizes + 2 * u * fabs(sum);
+    return sum;
+}
+
+typedef struct problem { /* of the command line */
+    uint32_t m, n, k, format, type, out, precision, bias, samples, repeat, seed;
+} problem;
+
+static int run_quantised(const problem *p) {
+    static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_F32}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    const int block = formats[p->format].block;
+    const enum ref_format in = (enum ref_format)elements[p->type].number, out = p->out == 0   ? REF_F32
+                                                                                : p->out == 1 ? REF_F16
+                                                                                              : REF_BF16;
+    ptxk_gemm_desc desc;
+    ptxk_gemm_shape shape;
+    ptxk_gemm_args args;
+    ptxk_message why;
+    ptx_plan plan;
+    ptxcu *cu = NULL;
+    ptxcu_program *program;
+    const ptxcu_device *device;
+    ptxcu_buffer y_buffer;
+    unsigned char *weights, *x, *y, *zeros;
+    float *row, *bias;
+    uint64_t state = (uint64_t)p->seed * 2 + 1, i, j, all, step, seen = 0, wrong = 0, row_bytes;
+    double worst = 0, worst_bound = 0, best_ms;
+    progress checking = {"checking", 0, 0};
+    uint32_t s;
+
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    desc.format = formats[p->format].id;
+    desc.x_type = types[p->type];
+    desc.output_type = outs[p->out];
+    desc.columns = ptxk_gemm_columns(p->m);
+    desc.precision = p->precision ? PTXK_GEMM_FAST : PTXK_GEMM_EXACT;
+    desc.flags = p->bias ? PTXK_GEMM_BIAS : 0;
+    shape.m = p->m, shape.n = p->n, shape.k = p->k;
+    shape.sm_count = 1, shape.target = PTX_SM(80);
+    if (ptxk_gemm_plan(&desc, &shape, &plan, &why)) {
+        fprintf(stderr, "%s\n", why.text);
+        return 2;
+    }
+    must(cu, ptxcu_open(&cu, NULL));
+    device = ptxcu_device_info(cu);
+    shape.sm_count = device->sm_count, shape.target = device->target;
+    if (ptxk_gemm_plan(&desc, &shape, &plan, &why)) {
+        fprintf(stderr, "%s\n", why.text);
+        return 2;
+    }
+    printf("device     %s%s, %u multiprocessors\n", device->name,
+           device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
+    printf("shape      %u x %u x %u, %s by %s to %s, %s; seed %u\n", p->m, p->n, p->k,
+           ptx_type_name((ptx_type)desc.x_type), ptxk_format_name(desc.format),
+           ptx_type_name((ptx_type)desc.output_type), p->precision ? "fast" : "exact", p->seed);
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("gemm"), &desc, &program));
+    for (s = 0; s < plan.launches; s++)
+        printf("launch %u   grid %u x %u x %u, block %u, %u bytes of shared memory\n", s,
+               plan.launch[s].grid[0], plan.launch[s].grid[1], plan.launch[s].grid[2],
+               plan.launch[s].block[0], plan.launch[s].shared_bytes);
+
+    row_bytes = ref_row_bytes(block, p->k);
+    weights = (unsigned char *)need(row_bytes * p->n);
+    row = (float *)need((uint64_t)p->k * sizeof *row);
+    for (i = 0; i < p->n; i++) {
+        for (j = 0; j < p->k; j++) row[j] = (float)(0.05 * uniform(&state));
+        ref_quantise(block, row, p->k, weights + i * row_bytes);
+    }
+    x = make(in, (uint64_t)p->m * p->k, &state);
+    all = (uint64_t)p->m * p->n;
+    y = (unsigned char *)need(all * ref_bytes(out));
+    memset(y, 0xff, (size_t)all * ref_bytes(out));
+    bias = (float *)need((uint64_t)p->n * sizeof *bias);
+    for (i = 0; i < p->n; i++) bias[i] = (float)uniform(&state);
+    memset(&args, 0, sizeof args);
+    args.matrix[0].weights = to_device(cu, weights, (size_t)(row_bytes * p->n)).address;
+    args.matrix[0].bias = to_device(cu, bias, p->n * sizeof *bias).address;
+    y_buffer = to_device(cu, y, (size_t)all * ref_bytes(out));
+    args.matrix[0].y = y_buffer.address;
+    args.matrix[0].n = p->n;
+    args.x = to_device(cu, x, (size_t)p->m * p->k * ref_bytes(in)).address;
+    zeros = (unsigned char *)need(plan.workspace_bytes + 1);
+    args.workspace = to_device(cu, zeros, (size_t)plan.workspace_bytes + 1).address;
+    free(zeros);
+    args.m = p->m, args.k = p->k;
+    if (ptxk_gemm_check(&desc, &args, &why)) {
+        fprintf(stderr, "%s\n", why.text);
+        return 1;
+    }
+    best_ms = time_launches(cu, program, &plan, &args, sizeof args, p->repeat);
+    must(cu, ptxcu_download(cu, y, y_buffer, 0, (size_t)all * ref_bytes(out), NULL));
+    must(cu, ptxcu_sync(cu));
+    print_rates(cu, best_ms, p->repeat, (double)plan.min_bytes, 2.0 * p->m * p->n * p->k, 4,
+                p->precision ? "" : ", for one product of f16; x takes two");
+
+    step = all / p->samples | 1;
+    for (i = 0; i < all; i += step, seen++) {
+        double bound, want, have, error;
+        show_progress(&checking, i, all);
+        for (j = 0; j < p->k; j++) row[j] = (float)ref_get(x, in, (size_t)(i / p->n * p->k + j));
+        want = dot(block, weights + i % p->n * row_bytes, row, p->k, p->precision == 1, &bound);
+        if (p->bias) want += (double)bias[i % p->n];
+        bound = 1.01 * bound + 2 * 0x1p-24 * fabs(want) + 1e-30;
+        if (out == REF_F16) bound += 0x1p-11 * fabs(want) + 0x1p-25;
+        if (out == REF_BF16) bound += 0x1p-8 * fabs(want);
+        have = ref_get(y, out, (size_t)i);
+        error = fabs(have - want);
+        if (!(error <= bound)) wrong++;
+        keep_worst(error, bound, &worst, &worst_bound);
+    }
+    show_progress(&checking, 1, 1);
+    printf(
+        "error      %.3g at worst beside a bound of %.3g (derived from the arithmetic); %lu of %lu elements\n"
+        "           wrong: %s\n",
+        worst, worst_bound, (unsigned long)wrong, (unsigned long)seen, wrong ? "FAILED" : "ok");
+    free(weights);
+    free(x);
+    free(y);
+    free(row);
+    free(bias);
+    free_device(cu);
+    ptxcu_close(cu);
+    return wrong != 0;
+}
+
+/* -- plain matrices -- */
+
 int main(int argc, char **argv) {
     static const uint32_t outs[] = {PTX_F32, PTX_F16, PTX_BF16};
     uint32_t type = 0, out = 0, trans_a = 0, trans_b = 1, precision = 0, factors = 0, bias = 0,
              activation = 0;
-    uint32_t pad = 0, samples = 2000, repeat = 3, seed = (uint32_t)time(NULL);
+    uint32_t format = 0, pad = 0, samples = 2000, repeat = 3, seed = (uint32_t)time(NULL);
     float alpha = 1, beta = 0;
     ptxk_matmul_desc desc;
     ptxk_matmul_shape shape;
@@ -81,6 +298,8 @@ int main(int argc, char **argv) {
         {"n", OPTION_U32, &shape.n, 0, 1 << 30, NULL, "columns of D"},
         {"k", OPTION_U32, &shape.k, 0, 1 << 30, NULL, "columns of op(A), rows of op(B)"},
         {"type", OPTION_CHOICE, &type, 0, 0, "f16|bf16|f32|e4m3|e5m2|s8", "of A and B"},
+        {"format", OPTION_CHOICE, &format, 0, 0, "plain|q4_0|q8_0|q4_k|q5_k|q6_k",
+         "of B; A is f16, bf16, f32"},
         {"out", OPTION_CHOICE, &out, 0, 0, "f32|f16|bf16", "of C and D"},
         {"trans-a", OPTION_U32, &trans_a, 0, 1, NULL, "1: A is [k, m]"},
         {"trans-b", OPTION_U32, &trans_b, 0, 1, NULL, "1: B is [n, k]"},
@@ -108,7 +327,6 @@ int main(int argc, char **argv) {
     ptxcu_program *program;
     const ptxcu_device *device;
     ptxcu_buffer d_buffer;
-    ptxcu_event begin, end;
     ref_matmul r;
     unsigned char *data[4], *zeros;
     float *bias_data, *factor_data[2];
@@ -116,16 +334,26 @@ int main(int argc, char **argv) {
                                                                                                   seen = 0;
     uint32_t s, tile = 0, parts = 1;
     int number, out_number;
-    double worst = 0, worst_bound = 0, best_ms = 0, products, limit, bandwidth;
-    int (*counters_get)(ptxsim_counters *, size_t) = NULL;
-    void (*counters_reset)(void) = NULL;
-    ptxsim_counters counted;
-    void *symbol;
+    double worst = 0, worst_bound = 0, best_ms;
 
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     shape.m = shape.n = 256, shape.k = 512, shape.batch = 1, shape.sm_count = 1;
     if (!parse_command_line(&line, argc, argv)) return 2;
+    if (format) {
+        problem p;
+        int plain =
+            trans_a || !trans_b || factors || beta < 0 || beta > 0 || alpha < 1 || alpha > 1 || activation;
+        if (plain || shape.batch > 1 || pad || type > 2) {
+            fprintf(stderr,
+                    "gemm: --format takes --m, --n, --k, --type f16, bf16 or f32, --out, --precision,\n"
+                    "      --bias, --samples, --repeat and --seed\n");
+            return 2;
+        }
+        p.m = shape.m, p.n = shape.n, p.k = shape.k, p.format = format, p.type = type, p.out = out;
+        p.precision = precision, p.bias = bias, p.samples = samples, p.repeat = repeat, p.seed = seed;
+        return run_quantised(&p);
+    }
     number = elements[type].number;
     out_number = out == 0 ? REF_F32 : out == 1 ? REF_F16 : REF_BF16;
     desc.a_type = desc.b_type = elements[type].type;
@@ -215,49 +443,13 @@ int main(int argc, char **argv) {
         return 1;
     }
 
-    symbol = ptxcu_symbol(cu, "ptxsim_counters_get"); /* the CPU driver counts what moves */
-    memcpy(&counters_get, &symbol, sizeof symbol);
-    symbol = ptxcu_symbol(cu, "ptxsim_counters_reset");
-    memcpy(&counters_reset, &symbol, sizeof symbol);
-    must(cu, ptxcu_event_create(cu, &begin));
-    must(cu, ptxcu_event_create(cu, &end));
-    for (s = 0; s < repeat; s++) {
-        float ms;
-        if (counters_reset) counters_reset();
-        must(cu, ptxcu_event_record(cu, begin, NULL));
-        must(cu, ptxcu_run(cu, program, &plan, &args, sizeof args, NULL));
-        must(cu, ptxcu_event_record(cu, end, NULL));
-        must(cu, ptxcu_sync(cu));
-        must(cu, ptxcu_event_elapsed_ms(cu, begin, end, &ms));
-        if (s == 0 || ms < best_ms) best_ms = ms;
-    }
+    best_ms = time_launches(cu, program, &plan, &args, sizeof args, repeat);
     all = stride[3] * shape.batch * ref_number_bytes(out_number);
     if (all) must(cu, ptxcu_download(cu, data[3], d_buffer, 0, (size_t)all, NULL));
     must(cu, ptxcu_sync(cu));
-    products = 2.0 * shape.m * shape.n * shape.k * shape.batch;
-    printf("time       %.3f ms, best of %u%s\n", best_ms, repeat,
-           device->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
-    printf("bytes      %.3f MB must move (A, B, bias, factors, D)", (double)plan.min_bytes / 1e6);
-    if (counters_get && counters_get(&counted, sizeof counted) == 0) {
-        printf(
-            "; %.3f MB were counted in sectors of 32, of which the L2 cache serves those that several blocks "
-            "read\n",
-            32e-6 * (double)(counted.global_load_sectors + counted.global_store_sectors));
-        printf(
-            "operations %.3f million; %.3f million were counted on tensor cores; %llu of %llu wavefronts of "
-            "shared memory are bank conflicts\n",
-            products / 1e6, (double)counted.tensor_operations / 1e6,
-            (unsigned long long)counted.shared_bank_conflicts, (unsigned long long)counted.shared_wavefronts);
-    } else {
-        limits_of(cu, device, elements[type].factor, &limit, &bandwidth);
-        printf(": %.1f GB/s of %.0f\n", (double)plan.min_bytes / best_ms / 1e6, bandwidth);
-        printf("operations %.3f million: %.2f TFLOP/s", products / 1e6, products / best_ms / 1e9);
-        if (limit > 0)
-            printf(" of %.0f at the clock that the driver tells%s",
-                   limit / (number == REF_F32 && !precision ? 3 : 1),
-                   number == REF_F32 && !precision ? ", for three products" : "");
-        printf("\n");
-    }
+    print_rates(cu, best_ms, repeat, (double)plan.min_bytes, 2.0 * shape.m * shape.n * shape.k * shape.batch,
+                elements[type].factor,
+                number == REF_F32 && !precision ? ", for one product of tf32; EXACT takes three" : "");
 
     /* Some elements beside their own bounds. */
     memset(&r, 0, sizeof r);
@@ -309,8 +501,6 @@ int main(int argc, char **argv) {
     for (s = 0; s < 2; s++) free(factor_data[s]);
     free(bias_data);
     free_device(cu);
-    ptxcu_event_destroy(cu, begin);
-    ptxcu_event_destroy(cu, end);
     ptxcu_close(cu);
     return wrong != 0;
 }

@@ -247,46 +247,19 @@ static int write_png(const char *path, uint32_t width, uint32_t height, const ui
 
 /* A pixel of red, green and blue from 0 to 1; what lies outside is clamped. */
 static inline ptx_val pack_pixel(ptx_kernel *k, const ptx_val rgb[3]) {
-    ptx_val pixel = ptx_u32(0xff000000u);
-    int c;
-    for (c = 0; c < 3; c++) {
-        ptx_val level = ptx_cvt_with(k, PTX_SAT, PTX_F32, rgb[c]);
-        ptx_val byte = ptx_cvt(k, PTX_U32, ptx_fma(k, level, ptx_f32(255), ptx_f32(0.5)));
-        pixel = c ? ptx_bfi(k, byte, pixel, ptx_u32(8 * (unsigned)c), ptx_u32(8)) : ptx_or(k, pixel, byte);
-    }
-    return pixel;
+    ptx_val rgba[4];
+    rgba[0] = rgb[0], rgba[1] = rgb[1], rgba[2] = rgb[2], rgba[3] = ptx_f32(1);
+    return ptx_pack_rgba8(k, rgba);
 }
 
 /* The thread ends where p holds. */
 #define leave_where(k, p) (ptx_guard(k, p), ptx_ret(k))
-
-/* Entry 0 with a thread for each pixel, and some to spare, in blocks of 32 x 8. */
-static inline ptx_launch pixel_launch(uint32_t width, uint32_t height) {
-    ptx_launch g = ptx_launch_1d(1, 32);
-    g.block[1] = 8, g.grid[0] = (width + 31) / 32, g.grid[1] = (height + 7) / 8;
-    return g;
-}
 
 /* Where the centre of pixel `index` of `size` lies, 0 in the middle, in halves of the height. */
 static inline ptx_val from_centre(ptx_kernel *k, ptx_val index, ptx_val size, ptx_val height) {
     ptx_val middle = ptx_mul(k, ptx_cvt(k, PTX_F32, size), ptx_f32(0.5));
     ptx_val at = ptx_sub(k, ptx_add(k, ptx_cvt(k, PTX_F32, index), ptx_f32(0.5)), middle);
     return ptx_mul(k, at, ptx_div(k, ptx_f32(2), ptx_cvt(k, PTX_F32, height)));
-}
-
-/* Vectors: a . b; out = a + t b; v made as long as 1. */
-static inline ptx_val dot3(ptx_kernel *k, const ptx_val a[3], const ptx_val b[3]) {
-    ptx_val x = ptx_mul(k, a[0], b[0]), xy = ptx_fma(k, a[1], b[1], x);
-    return ptx_fma(k, a[2], b[2], xy);
-}
-static inline void along(ptx_kernel *k, ptx_val out[3], const ptx_val a[3], const ptx_val b[3], ptx_val t) {
-    int c;
-    for (c = 0; c < 3; c++) out[c] = ptx_fma(k, b[c], t, a[c]);
-}
-static inline void normalize3(ptx_kernel *k, ptx_val v[3]) {
-    ptx_val scale = ptx_rsqrt(k, dot3(k, v, v));
-    int c;
-    for (c = 0; c < 3; c++) v[c] = ptx_mul(k, v[c], scale);
 }
 
 /* Opens a device and loads the module's kernels. */
@@ -324,7 +297,7 @@ static inline int draw_picture(ptx_module *m, uint32_t width, uint32_t height, c
     ptxcu *cu = NULL;
     ptxcu_program *program = open_program(&cu, m);
     ptxcu_buffer out = device_bytes(cu, (size_t)width * height * 4);
-    ptx_launch launch = pixel_launch(width, height);
+    ptx_launch launch = ptx_launch_2d(width, height, 32, 8);
     ptxcu_arg args[3];
     args[0] = ptxcu_arg_buffer(out), args[1] = ptxcu_arg_u32(width), args[2] = ptxcu_arg_u32(height);
     must(cu, ptxcu_launch(cu, program, &launch, args, 3, NULL));

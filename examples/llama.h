@@ -1221,9 +1221,9 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
            || llama_add_product(m, l, llama_layer_tensor(m, n, LLAMA_DOWN), l->gate.address, 0, x, x, why);
 }
 
-/* Notes the launches of l->rows tokens down: embedding and layers, and what a list has behind them. */
-static inline int llama_note(llama *m, llama_list *l, const llama_span *span, uint32_t spans,
-                             gguf_error *why) {
+/* Adds the launches of l->rows tokens: embedding and layers, and what a list has behind them. */
+static inline int llama_add_launches(llama *m, llama_list *l, const llama_span *span, uint32_t spans,
+                                     gguf_error *why) {
     uint32_t n;
     l->count = 0;
     if (llama_add_embedding(m, l, why)) return 1;
@@ -1235,7 +1235,7 @@ static inline int llama_note(llama *m, llama_list *l, const llama_span *span, ui
 }
 
 /* A larger workspace. */
-static inline int llama_grow(llama *m, llama_list *l, gguf_error *why) {
+static inline int llama_grow_workspace(llama *m, llama_list *l, gguf_error *why) {
     uint64_t bytes = l->counters_bytes + l->workspace_bytes;
     if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
     ptxcu_free(m->cu, l->workspace);
@@ -1269,9 +1269,9 @@ static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llam
                               gguf_error *why) {
     int bad = llama_make_rows(m, l, rows, why);
     l->rows = rows;
-    bad = bad || llama_note(m, l, span, spans, why);
+    bad = bad || llama_add_launches(m, l, span, spans, why);
     if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
-        bad = llama_grow(m, l, why) || llama_note(m, l, span, spans, why);
+        bad = llama_grow_workspace(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (bad) l->rows = 0; /* no list of so many */
     return bad;
 }
@@ -1423,7 +1423,7 @@ static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_err
 
 /* Of `rows` tokens behind the first `fed` of all prompts, which belong to which sequence. Returns how many
    spans there are. */
-static inline uint32_t llama_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
+static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
     uint32_t b, n = 0, row = 0;
     for (b = 0; b < m->options.batch && row < rows; b++) {
         if (fed >= m->length[b]) {
@@ -1500,7 +1500,7 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     for (; !bad && fed < all; fed += m->pass.rows) {
         uint32_t rows =
             all - fed < m->options.prompt_tokens ? (uint32_t)(all - fed) : m->options.prompt_tokens;
-        uint32_t spans = llama_spans(m, fed, rows, span);
+        uint32_t spans = llama_find_spans(m, fed, rows, span);
         bad = llama_build(m, &m->pass, rows, span, spans, why)
               || llama_fill_pass(m, span, spans, host, stream, why)
               || llama_queue_pass(m, fed, all, progress, stream, why);

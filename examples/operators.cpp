@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
     ptxcu *cu = NULL;
     ptx_module *m = ptx_module_new(NULL);
     std::vector<float> u(CELLS, 1.0f), v(CELLS, 0.0f), result(CELLS);
-    ptx_launch each = pixel_launch(WIDTH, HEIGHT), colour = pixel_launch(SCALE * WIDTH, SCALE * HEIGHT);
+    ptx_launch each = ptx_launch_2d(WIDTH, HEIGHT, 32, 8),
+               colour = ptx_launch_2d(SCALE * WIDTH, SCALE * HEIGHT, 32, 8);
     ptxcu_arg args[4];
     uint64_t seed = 1;
     float largest = 0;

@@ -52,7 +52,7 @@ struct value {
 class variable;
 template <typename T> class element;
 
-// What stands beside an operator: a value or a number, and the caller's line, which a default argument knows.
+// An operand of an operator: a value or a number, and the caller's line, by default arguments.
 struct operand {
     ptx_val of;
     double number; // where `in` is NULL
@@ -170,7 +170,7 @@ template <typename T> value cast(const operand &a) {
     return a.in->make(ptx_cvt_(a.in->k, a.in->site(a.file, a.line), 0, type_of<T>::is, a.of));
 }
 
-// What can be written again: variable sum(k.constant(0.0f)); sum += x[i];
+// A variable: variable sum(k.constant(0.0f)); sum += x[i];
 class variable {
   public:
     explicit variable(const value &first, const char *f = PX_FILE, int l = PX_LINE)
@@ -197,7 +197,7 @@ class variable {
 inline operand::operand(const variable &v, const char *f, int l)
     : of(v.get(f, l).of), number(0), in(v.in), file(f), line(l) {}
 
-// x[i]: read where it is used, stored where it is assigned.
+// x[i]: a load where it is used, a store where it is assigned.
 template <typename T> class element {
   public:
     element(const value &base, const operand &i)

@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
     ptxcu_program *program;
     ptx_module *m = ptx_module_new(NULL);
     ptxcu_buffer stars, cores, grid, out;
-    ptx_launch move, light, colour = pixel_launch(WIDTH, HEIGHT);
+    ptx_launch move, light, colour = ptx_launch_2d(WIDTH, HEIGHT, 32, 8);
     if (!parse_command_line(&line, argc, argv)) return 2;
     place_stars(host, count, path);
     emit_move(m), emit_light(m), emit_colour(m);

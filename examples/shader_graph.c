@@ -1,4 +1,4 @@
-/* shader_graph - a text becomes one kernel and a picture; beside its time that of NVRTC, where that is.
+/* shader_graph - a text becomes one kernel and a picture. Prints the time, and NVRTC's where it is installed.
    cc -O2 examples/shader_graph.c -o shader_graph -ldl -lm
 
    ./shader_graph --graph "w = sin(3*x + y); w, w*w, cos(5*y*w)"      red, green and blue, from 0 to 1 each
@@ -11,7 +11,7 @@
 #include "image.h"
 #include "nvrtc.h"
 
-typedef struct graph { /* what is read is emitted: there is no tree */
+typedef struct graph { /* the parser emits while it reads: there is no tree */
     ptx_kernel *k;
     const char *text, *at, *name[64]; /* names: x, y, then what the text defines */
     size_t length[64], names;

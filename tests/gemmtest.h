@@ -356,4 +356,34 @@ static void problem_run(problem *p)
     problem_compare(p);
 }
 
+static unsigned any_target(uint32_t least)
+{
+    static const unsigned targets[] = {75, 80, 86, 89, 90};
+    unsigned t;
+    do t = targets[random_below(5)];
+    while (t < least || (int)t > capability);
+    return t;
+}
+
+static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns,
+                           uint32_t precision, uint32_t flags)
+{
+    ptxk_gemm_desc desc;
+    ptxk_gemm_shape shape;
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    desc.format = format;
+    desc.x_type = desc.output_type = PTX_F32;
+    desc.columns = columns ? columns : ptxk_gemm_columns(m);
+    desc.precision = precision;
+    desc.flags = flags;
+    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
+    shape.m = m;
+    shape.n = n;
+    shape.k = k;
+    shape.sm_count = 1 + random_below(140);
+    shape.target = PTX_SM(any_target(format == PTXK_BF16 || format == PTXK_F32 ? 80 : 75));
+    return problem_of(&desc, &shape, 0.02);
+}
+
 #endif

@@ -736,6 +736,9 @@ static void words(void) {
         CHECK(g.entry == 0 && g.grid[0] == 4 && g.grid[1] == 1 && g.grid[2] == 1 && g.block[0] == 256);
         CHECK(g.block[1] == 1 && g.block[2] == 1 && g.shared_bytes == 0 && g.cluster[0] == 0);
         CHECK(ptx_launch_1d(1024, 256).grid[0] == 4 && ptx_launch_1d(1025, 256).grid[0] == 5);
+        g = ptx_launch_2d(1000, 30, 32, 8);
+        CHECK(g.grid[0] == 32 && g.grid[1] == 4 && g.grid[2] == 1 && g.block[0] == 32 && g.block[1] == 8);
+        CHECK(g.block[2] == 1 && g.entry == 0 && ptx_launch_2d(1, 9, 1, 8).grid[1] == 2);
         CHECK(ptx_launch_1d(7, 0).grid[0] == 0 && ptx_launch_1d(UINT64_MAX, 1).grid[0] == UINT32_MAX);
     }
 }
@@ -1311,7 +1314,7 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
         return;
     }
     for (length = 1; length <= 128; length++)
-        if (ptx__write_out(row->sig, length, strchr(row->sig, '?') != NULL, program, &results, &sources))
+        if (ptx__expand_signature(row->sig, length, strchr(row->sig, '?') != NULL, program, &results, &sources))
             break;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, type, src, memory);

@@ -230,7 +230,7 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
     if (own_kind(row->op)) return vector == 1 || row->op == PTX_LD || row->op == PTX_ST;
     for (c = 1; c <= 128; c++)
         for (pair = 0; pair < 2; pair++) {
-            if (!ptx__write_out(row->sig, c, (int)pair, program, &results, &sources)) continue;
+            if (!ptx__expand_signature(row->sig, c, (int)pair, program, &results, &sources)) continue;
             f->results = shape_of_program(program, f->type, own);
             if (strcmp(own, shape) == 0) return 1;
         }
@@ -313,7 +313,7 @@ static void emit(const form *f) {
     shape_of_text(f->text + strcspn(f->text, " ;"), shape, &copy);
     for (c = 1; c <= 128; c++)
         for (pair = 0; pair < 2; pair++) {
-            if (!ptx__write_out(f->row->sig, c, (int)pair, program, &results, &sources)) continue;
+            if (!ptx__expand_signature(f->row->sig, c, (int)pair, program, &results, &sources)) continue;
             shape_of_program(program, f->type, own);
             if (strcmp(own, shape) == 0) goto found;
         }
@@ -1080,7 +1080,7 @@ static void wmma_row(const ptx__row *row, unsigned type, ptx_mods mods) {
     int memory = strchr(row->sig, 'm') != NULL;
     for (space = 0; space < (memory ? 3u : 1u); space++)
         for (stride = 0; stride < (memory ? 3u : 1u); stride++) {
-            ptx__write_out(row->sig, 1, stride != 0, program, &results, &sources);
+            ptx__expand_signature(row->sig, 1, stride != 0, program, &results, &sources);
             for (n = 0, p = strchr(program, '=') + 1; *p; p++) {
                 if (!ptx__is_slot(*p)) continue;
                 v[n] = *p == 'm'   ? (space == 0   ? w

@@ -436,7 +436,7 @@ static void test_behaviours(void) {
         const ptx__row *row = &ptx__rows[i];
         const char *sync = strstr(row->name, ".sync"), *slots = strchr(row->sig, '=') + 1;
         ptx__form form;
-        ptx__behave(&form, row->op, PTX__M_SHARED);
+        ptx__set_behaviour(&form, row->op, PTX__M_SHARED);
         if (sync && sync[5] == '_') sync = NULL;
         if (strstr(row->name, ".aligned") || sync || strncmp(row->name, "bar", 3) == 0) {
             together++;

@@ -252,6 +252,43 @@ static void test_assembler(void) {
     remove(path);
 }
 
+/* What the calls refuse, with the value and the rule. */
+static void test_misuse(void) {
+#define MISUSE(call, text)                                                                                   \
+    do {                                                                                                     \
+        ptx_module *m = ptx_module_new(NULL);                                                                \
+        ptx_kernel *k = ptx_entry(m, "k");                                                                   \
+        ptx_val t = ptx_param(k, "t", PTX_U64), u = ptx_param(k, "u", PTX_U32),                              \
+                f = ptx_param(k, "f", PTX_F32), r[4];                                                        \
+        (void)t, (void)u, (void)f, (void)r;                                                                  \
+        call;                                                                                                \
+        ptx_ret(k);                                                                                          \
+        CHECK_MORE(!ptx_text(m, NULL) && strstr(ptx_get_error(m)->message, text)                             \
+                       && strstr(ptx_get_error(m)->message, "textures.c:"),                                  \
+                   ptx_get_error(m)->message);                                                               \
+        ptx_module_free(m);                                                                                  \
+    } while (0)
+    MISUSE(ptx_tex_2d(k, PTX_F32, u, f, f, r), "operand 1 of tex.2d.v4 is u32, expected u64");
+    MISUSE(ptx_tex_2d(k, PTX_F32, t, u, f, r), "operand 3 of tex.2d.v4 is f32, expected s32");
+    MISUSE(ptx_tex_2d(k, PTX_F64, t, f, f, r), "has no form for type f64");
+    MISUSE(ptx_tex_2d(k, PTX_F32, t, f, f, NULL), "the array of the results is NULL");
+    MISUSE(ptx_tex_cube(k, PTX_F32, t, u, u, u, r), "expected f32");
+    MISUSE(ptx_tex_2d_grad(k, PTX_F32, t, f, f, r, NULL, r), "dy is NULL");
+    MISUSE(ptx_tex_gather_2d(k, 4, PTX_F32, t, f, f, r), "component is 4, must be 0 to 3");
+    MISUSE(ptx_surface_store_2d(k, PTX_WRAP, PTX_F32, t, u, u, f), "does not take .wrap");
+    MISUSE(ptx_surface_store_2d(k, 0, PTX_F64, t, u, u, f), "is f32, expected b64");
+    MISUSE(ptx_surface_load_2d_vec(k, 0, PTX_F32, 3, t, u, u, r), "n is 3, must be 1, 2 or 4");
+    MISUSE(ptx_surface_load_2d_vec(k, 0, PTX_F64, 4, t, u, u, r), "more than 16 bytes");
+    MISUSE(ptx_surface_store_2d_vec(k, 0, PTX_F32, 2, t, u, u, NULL), "the array of the values is NULL");
+    MISUSE(ptx_surface_load_2d(k, 0, PTX_PRED, t, u, u), "type is pred, must have 1, 2, 4 or 8 bytes");
+    MISUSE(ptx_surface_load_2d(k, 0, PTX_F32, t, f, u), "is f32, expected u32");
+    MISUSE(ptx_surface_reduce_2d(k, 0, PTX_ATOM_XOR, PTX_U32, t, u, u, u),
+           "surfaces are reduced by PTX_ATOM_ADD");
+    MISUSE(ptx_surface_reduce_2d(k, 0, PTX_ATOM_ADD, PTX_F32, t, u, u, f), "has no form for type f32");
+    MISUSE(ptx_tex_width(k, u), "is u32, expected u64");
+    ptx_tex_2d(NULL, PTX_F32, ptx_u64(0), ptx_f32(0), ptx_f32(0), NULL); /* without a kernel: nothing */
+}
+
 /* ---- textures against the reference ---- */
 
 enum { FETCHES = 256 };
@@ -1210,6 +1247,43 @@ static void test_refusals(void) {
 
 /* ---- memory of others ---- */
 
+/* A texture is destroyed behind its last kernel, without another wait. */
+static void test_destroy_at_once(void) {
+    ptxcu_array_desc d;
+    ptxcu_texture_desc td;
+    ptxcu_array array;
+    ptxcu_texture texture;
+    ptxcu_buffer a, b;
+    ptxcu_arg args[4];
+    ptx_launch launch = ptx_launch_1d(FETCHES, 64);
+    float texel = 2.5f, result[4];
+    memset(&d, 0, sizeof d);
+    memset(&td, 0, sizeof td);
+    d.type = PTX_F32;
+    d.width = 1;
+    WORKS(cu, ptxcu_array_create(cu, &d, &array));
+    WORKS(cu, ptxcu_array_upload(cu, &array, NULL, &texel, 0, NULL));
+    td.array = array;
+    WORKS(cu, ptxcu_texture_create(cu, &td, &texture));
+    WORKS(cu, ptxcu_alloc(cu, sizeof in, &a));
+    WORKS(cu, ptxcu_alloc(cu, sizeof out, &b));
+    WORKS(cu, ptxcu_upload(cu, a, 0, in, sizeof in, NULL));
+    args[0] = ptxcu_arg_u64(texture);
+    args[1] = ptxcu_arg_buffer(a);
+    args[2] = ptxcu_arg_buffer(b);
+    args[3] = ptxcu_arg_u32(1);
+    launch.entry = entries[GEO_1D][MODE_PLAIN][0] - 1;
+    WORKS(cu, ptxcu_launch(cu, program, &launch, args, 4, NULL));
+    WORKS(cu, ptxcu_texture_destroy(cu, texture));
+    WORKS(cu, ptxcu_array_free(cu, &array));
+    WORKS(cu, ptxcu_download(cu, result, b, 0, sizeof result, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    CHECK(result[0] == texel && result[1] == 0);
+    WORKS(cu, ptxcu_free(cu, a));
+    WORKS(cu, ptxcu_free(cu, b));
+    CLEAN();
+}
+
 static void test_external(void) {
     ptxcu_external_desc d;
     ptxcu_external_memory memory = NULL;
@@ -1294,6 +1368,7 @@ int main(int argc, char **argv) {
     memset(&c, 0, sizeof c);
     desc = describe(library && *library ? library : NULL, &c);
     start_random();
+    test_misuse();
     test_assembler();
     WORKS(cu, ptxcu_open(&cu, &desc));
     if (ptxcu_get_error(cu)->code == PTXCU_E_NONE) {
@@ -1309,6 +1384,7 @@ int main(int argc, char **argv) {
         ptx_module_free(m);
         if (program) test_textures();
         if (surface_program) test_surfaces();
+        test_destroy_at_once();
         test_refusals();
         test_external();
     }

@@ -157,7 +157,10 @@ static CUresult copy_array(cudaArray_t to, void *memory, size_t to_pitch, size_t
                                   .dstPtr = {memory, to_pitch, width, height},
                                   .extent = {width, height, 1},
                                   .kind = kind};
-    if ((memory && to_pitch < width) || (source && from_pitch < width)) return (CUresult)cudaErrorInvalidPitchValue;
+    /* One row needs no pitch. */
+    if ((memory && to_pitch < width && (to_pitch || height > 1))
+        || (source && from_pitch < width && (from_pitch || height > 1)))
+        return (CUresult)cudaErrorInvalidPitchValue;
     if (!width || !height) return CUDA_SUCCESS;
     CUresult code = runtime_copy_3d(&p, &d);
     if (code) return code;
@@ -196,8 +199,8 @@ static CUresult copy_bytes(cudaArray_t to, void *memory, cudaArray_const_t from,
     for (; n && !code; y++, x = 0) {
         if (x >= row) return CUDA_ERROR_INVALID_VALUE;
         size_t part = n < row - x ? n : row - x;
-        code = copy_array(to, memory, part, to ? x : 0, to ? y : 0, from, source, part, from ? x : 0, from ? y : 0, part, 1,
-                          kind, async, s);
+        code = copy_array(to, memory, part, to ? x : 0, to ? y : 0, from, source, part, from ? x : 0, from ? y : 0,
+                          part, 1, kind, async, s);
         if (memory) memory = (char *)memory + part;
         if (source) source += part;
         n -= part;

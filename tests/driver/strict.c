@@ -10,6 +10,9 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "atom.global.exch.b32 d1, [d0], d2;", "atom.global.exch.b64 d1, [d0], d2;" },
     { "red.global.add.f32 [d0], g1;", "red.global.add.f32 [d0], f1;" },
     { "atom.global.add.noftz.bf16x2 f3, [d0], r1;", "atom.global.add.noftz.bf16x2 r3, [d0], r1;" },
+    /* a store of a register and a constant */
+    { "st.global.u32 [d0], f1+1;", "st.global.f32 [d0], f1+1;" },
+    { "st.global.s64 [d0], g1+1;", "st.global.b64 [d0], g1+1;" },
     /* conversions */
     { "cvt.rn.bf16.f16 g3, h1;", "cvt.rn.bf16.f16 h3, h1;" },
     { "cvt.rna.tf32.f32 f3, f0;", "cvt.rna.tf32.f32 r3, f0;" },
@@ -240,6 +243,13 @@ static const struct { const char *wrong, *twin; } modules[] = {
     { ".section .debug_str { .b8 1 2 }", ".section .debug_str { x: .b8 1, 2 .b32 x+4 .b64 .debug_str }" },
     { ".section .debug_str { .b8 .b8 1 }", ".section .debug_str { .b8 1 .b8 2 }" },
     { ".global .u32 a[2] = 5;", ".global .u32 a[2] = {5};" },
+    { ".global .u32 a[2][2] = {1, 2, 3, 4};", ".global .u32 a[2][2] = {{1, 2}, {3, 4}};" },
+    { ".global .v2 .u32 a[2] = {1, 2, 3, 4};", ".global .v2 .u32 a[2] = {{1, 2}, {3, 4}};" },
+    { ".global .v2 .u32 a[2] = {{1}, {3, 4}};", ".global .v2 .u32 a[2] = {{1, 2}};" },
+    { ".global .v2 .u32 a[2] = {{1, 2, 3}};", ".global .v2 .u32 a[] = {{1, 2}, {3, 4}};" },
+    { ".global .v2 .u32 a[2][2] = {{1, 2}, {3, 4}};", ".global .v2 .u32 a[1][2] = {{{1, 2}, {3, 4}}};" },
+    { ".shared .u32 a[(2 > 1) ? 4 : 2];", ".shared .u32 a[4];" },
+    { ".shared .u32 a[2 + 2];", ".shared .u32 a[2][2];" },
     { ".global .u32 a = 1 ? 2;", ".global .u32 a = (1 ? 2 : 3) * 3;" },
     { ".global .u32 t[4]; .global .u64 a = t-4;", ".global .u32 t[4]; .global .u64 a = t+4+4;" },
     { ";", ".global .u32 a;" },

@@ -211,6 +211,7 @@ static const example examples[] = {
     { "the least infinite", HALF8, { { 0, 16, 1 } }, 0x7bff, EACH(0x7c00) },
     { "the largest finite", HALF8, { { 0, 8, 1 }, { 1, 4, 1 } }, 0x7bff, EACH(0x7bff) },
     { "subnormal f16 results", HALF8, { { 0, 0x1p-12, 0x1p-13 }, { 1, 0x1p-13, 0x1p-13 } }, 0, EACH(1) },
+    { "below them, negative", HALF8, { { 0, -0x1p-12, 0x1p-14 } }, 0, EACH(0) },
     /* infinity and NaN */
     { "infinity", K8, { { 3, INFINITY, -1 } }, 0x3f800000, EACH(0xff800000) },
     { "infinity - infinity", K8, { { 3, INFINITY, -1 }, { 5, INFINITY, 1 } }, 0, EACH(0x7fffffff) },

@@ -532,6 +532,21 @@ static void test_faults(handle array, dptr t, dptr s) {
         "[d0, {1,1}];");
     fill(array, image, sizeof image[0], H, 1);
 
+    /* An image of one row, as one dimension. */
+    handle row = make_array(FLOAT, 1, W, 1, 0, SURFACE);
+    fill(row, image, sizeof image[0], 1, 1);
+    dptr rt = texture_of(row, 0, 0), rs = surface_of(row);
+    RUN("one row", "", 0, rt, rs, 1,
+        "tex.1d.v4.f32.s32 {r4,_,_,_}, [d0, {5}]; tex.2d.v4.f32.s32 {r5,_,_,_}, [d0, {5,0}];"
+        "suld.b.1d.b32.trap {r6}, [d1, {20}]; suld.b.2d.b32.trap {r7}, [d1, {20,0}]; " STORE4);
+    CHECK(word(0, 0) == image[0][5] && words[0][0] == words[0][1] && words[0][2] == words[0][0]
+              && words[0][3] == words[0][0],
+          "by one and two coordinates");
+    RUN("a second row", "out-of-bounds", 719, rt, rs, 1, "suld.b.2d.b32.trap {r7}, [d1, {20,1}];");
+    SAME(tcuTexObjectDestroy(rt), 0);
+    SAME(tcuSurfObjectDestroy(rs), 0);
+    SAME(tcuArrayDestroy(row), 0);
+
     /* A texture of memory that is freed, or written while it is read. */
     dptr memory = alloc(1024), mt = 0;
     resource r = {.type = 2, .u.memory = {memory, FLOAT, 1, 64, 0, 0}};
@@ -604,7 +619,8 @@ static void test_calls(void) {
     SAME(tcuArray3DCreate_v2(&a, &d), 0);
     SAME(tcuArray3DCreate_v2(&b, &d), 0);
     SAME(tcuArray3DGetDescriptor_v2(&got, a), 0);
-    CHECK(!memcmp(&got, &d, sizeof d), "as it was made");
+    CHECK(got.width == 4 && !got.height && !got.depth && got.format == U16 && got.channels == 2 && !got.flags,
+          "as it was made");
     SAME(tcuMemcpyHtoA_v2(a, 0, in, 16), 0);
     SAME(tcuMemcpyAtoA_v2(b, 4, a, 0, 12), 0);
     SAME(tcuMemcpyAtoD_v2(p, a, 8, 8), 0);
@@ -633,7 +649,10 @@ static void test_calls(void) {
     s.filter = 1;
     s.flags = 1;
     SAME(tcuTexObjectCreate(&object, &r, &s, NULL), 1); /* integers are not filtered */
-    SAME(tcuSurfObjectCreate(&object, &r), 1);          /* made without the flag */
+    SAME(tcuSurfObjectCreate(&object, &r), 0);
+    CHECK(!strncmp(findings(), "surface-flag:", 13), "made without the flag: %s", found);
+    report_clear();
+    SAME(tcuSurfObjectDestroy(object), 0);
     d = (array_desc){16, 16, 0, FLOAT, 1, 0};
     SAME(tcuMipmappedArrayCreate(&m, &d, 3), 0);
     SAME(tcuMipmappedArrayGetLevel(&level, m, 3), 1);

@@ -1,5 +1,5 @@
 /* gemm.c - matrix products with any number of columns: shapes, formats, epilogues and inputs against double, with a
- * bound derived from the arithmetic (tests/gemmtest.h), the same bits in every run, traffic and instructions.
+ * bound derived from the arithmetic (tests/gemmtest.h), the same bits in every run. gemm_costs.c counts.
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
@@ -8,37 +8,6 @@
 #include "../../ptxgen_kernels.h"
 
 #include "../gemmtest.h"
-#include "../sass.h"
-
-static unsigned any_target(uint32_t least)
-{
-    static const unsigned targets[] = {75, 80, 86, 89, 90};
-    unsigned t;
-    do t = targets[random_below(5)];
-    while (t < least || (int)t > capability);
-    return t;
-}
-
-static problem problem_new(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns,
-                           uint32_t precision, uint32_t flags)
-{
-    ptxk_gemm_desc desc;
-    ptxk_gemm_shape shape;
-    memset(&desc, 0, sizeof desc);
-    memset(&shape, 0, sizeof shape);
-    desc.format = format;
-    desc.x_type = desc.output_type = PTX_F32;
-    desc.columns = columns ? columns : ptxk_gemm_columns(m);
-    desc.precision = precision;
-    desc.flags = flags;
-    if (flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU)) desc.second = format;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.sm_count = 1 + random_below(140);
-    shape.target = PTX_SM(any_target(format == PTXK_BF16 || format == PTXK_F32 ? 80 : 75));
-    return problem_of(&desc, &shape, 0.02);
-}
 
 static void one(uint32_t format, uint32_t m, uint32_t n, uint32_t k, uint32_t columns, uint32_t precision,
                 uint32_t flags)
@@ -259,6 +228,67 @@ static void the_same_bits_in_every_run(void)
     }
 }
 
+/* Rows of x and y 2^31 and more elements apart, in sparse memory. */
+static void addresses_past_2_32(void)
+{
+    enum { M = 3, N = 65, K = 64 };
+    const uint64_t stride = 0x90000000u;
+    ptxk_gemm_desc desc = {PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0};
+    ptxk_gemm_shape shape = {M, N, K, 0, 0, 4, PTX_SM(80)};
+    ptxk_gemm_args args;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *m;
+    ptx_module_desc module_desc;
+    void *module;
+    static unsigned char w[N * K / 32 * 18];
+    float x[M][K], y[N];
+    uint32_t i, r, e;
+    if (!cu.ptxsim_report) {
+        printf("SKIP addresses_past_2_32: needs the CPU driver's sparse memory\n");
+        return;
+    }
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = shape.target;
+    m = ptx_module_new(&module_desc);
+    CHECK(!ptxk_gemm_emit(m, &desc) && !ptxk_gemm_plan(&desc, &shape, &plan, &why));
+    if (!(module = load_text(ptx_text(m, NULL)))) return;
+    random_blocks(REF_BLOCK_Q4_0, w, sizeof w, 0.02);
+    memset(&args, 0, sizeof args);
+    args.matrix[0].weights = upload(w, sizeof w);
+    args.matrix[0].n = N;
+    args.matrix[0].y_stride = args.x_stride = stride;
+    CHECK(cu.cuMemAlloc(&args.x, (stride * (M - 1) + K) * 4) == 0);
+    CHECK(cu.cuMemAlloc(&args.matrix[0].y, (stride * (M - 1) + N) * 4) == 0);
+    CHECK(cu.cuMemAlloc(&args.workspace, (size_t)plan.workspace_bytes) == 0);
+    for (i = 0; i < M; i++) {
+        for (e = 0; e < K; e++) x[i][e] = (float)random_within(1);
+        CHECK(cu.cuMemcpyHtoD(args.x + stride * i * 4, x[i], sizeof x[i]) == 0);
+    }
+    args.m = M;
+    args.k = K;
+    CHECK(plan.zero_bytes == 0);
+    CHECK_MORE(!ptxk_gemm_check(&desc, &args, &why), why.text);
+    for (i = 0; i < plan.launches; i++) launch_entry(m, module, &plan.launch[i], &args, sizeof args);
+    CHECK(cu.cuCtxSynchronize() == 0);
+    for (i = 0; i < M; i++) {
+        CHECK(cu.cuMemcpyDtoH(y, args.matrix[0].y + stride * i * 4, sizeof y) == 0);
+        for (r = 0; r < N; r++) {
+            double want = 0, size;
+            for (e = 0; e < K; e++)
+                want += (double)x[i][e] * ref_weight(REF_BLOCK_Q4_0, w + (r * K + e) / 32 * 18, (int)(e % 32), &size);
+            CHECK(fabs((double)y[r] - want) < 1e-5);
+        }
+    }
+    check_reports();
+    cu.cuMemFree(args.x);
+    cu.cuMemFree(args.matrix[0].y);
+    cu.cuMemFree(args.matrix[0].weights);
+    cu.cuMemFree(args.workspace);
+    cu.cuModuleUnload(module);
+    ptx_module_free(m);
+}
+
 /* -- refusals -- */
 
 static void refused(const ptxk_gemm_desc *desc, const char *says)
@@ -331,6 +361,7 @@ static void what_is_refused(void)
 int main(void)
 {
     start_random();
+    if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     if (!open_driver()) return 1;
     every_n();
     every_m();
@@ -344,6 +375,7 @@ int main(void)
     a_bad_block_spoils_its_row_only();
     any_factor();
     the_same_bits_in_every_run();
+    addresses_past_2_32();
     what_is_refused();
     printf("note: largest error: %.3f of the bound; %.3g of |W| |x|, fast %.3g\n", most_of_bound, most_of_norms[0],
            most_of_norms[1]);

@@ -84,8 +84,8 @@ static inline double ref_matmul_element(const ref_matmul *p, size_t i, size_t j,
     length = steps * p->depth;
     for (part = 0; part < p->parts; part++) {
         uint32_t from = part * length < p->k ? part * length : p->k;
-        uint32_t to = p->k - from < length ? p->k : from + length, x, y;
-        double total = 0, total_bound = 0, c = 0, c_bound = 0, c_most = 0;
+        uint32_t to = p->k - from < length ? p->k : from + length, x, y, start = from;
+        double total = 0, total_bound = 0, c = 0, c_bound = 0, c_most = 0, adds;
         for (x = from; x < to; x = y) {
             double most = fabs(c) + c_bound, inputs = 0, factor;
             for (y = x; y < to && y < x + group; y++) {
@@ -103,9 +103,11 @@ static inline double ref_matmul_element(const ref_matmul *p, size_t i, size_t j,
             if (!split || (y < to && (y - from) % every)) continue;
             factor = ref_factor_at(&p->a, p->k, i, x, 1) * ref_factor_at(&p->b, p->k, j, x, 1);
             total += factor * c;
-            total_bound += fabs(factor) * c_bound + (3 + every / (double)p->depth) * u * fabs(factor) * c_most
-                           + every / (double)p->depth * u * (fabs(total) + total_bound);
+            adds = (y - start + p->depth - 1) / p->depth; /* at most: where elements are copied one by one */
+            total_bound += fabs(factor) * c_bound + (3 + adds) * u * fabs(factor) * c_most
+                           + adds * u * (fabs(total) + total_bound);
             c = c_bound = c_most = 0;
+            start = y;
         }
         if (!split) total = c, total_bound = c_bound;
         all += total;

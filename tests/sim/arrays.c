@@ -407,7 +407,13 @@ static int create_object(sim_context *c, uint64_t *out, const sim_resource_desc 
         code = check_view(&made, a, levels);
     }
     if (!code && !a && r->type == RES_LINEAR) made.asked.u.memory.width = r->u.memory.width / made.element;
-    if (!code && surface && !(a->flags & ARRAY_SURFACE)) code = CU_INVALID_VALUE;
+    if (!code && surface && !(a->flags & ARRAY_SURFACE)) { /* drivers take it: published programs do so */
+        char maker[96];
+        sim_made_by(made.resource, maker, sizeof maker);
+        sim_report_host(
+            "surface-flag",
+            "a surface object of an array that was made without CUDA_ARRAY3D_SURFACE_LDST (by %s)", maker);
+    }
     if (!code && !surface) {
         made.t = *d;
         code = check_sampling(&made);
@@ -419,6 +425,7 @@ static int create_object(sim_context *c, uint64_t *out, const sim_resource_desc 
         free(t);
         return CU_OUT_OF_MEMORY;
     }
+    if (surface) a->a->surfaced = true;
     t->context = c;
     t->next = objects;
     objects = t;

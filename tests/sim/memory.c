@@ -922,8 +922,8 @@ uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_alloc
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, offset, bytes))
         *unwritten = true;
-    /* Without surface stores nothing in the launch can write an array. */
-    if (racing(w, &r) && (a->kind != MEM_ARRAY || w->kernel->surface_stores))
+    /* Without surface stores, or a surface object of it, nothing in the launch can write an array. */
+    if (racing(w, &r) && (a->kind != MEM_ARRAY || (w->kernel->surface_stores && a->surfaced)))
         sim_race_access(w, i, 1u << lane, at, NULL, a, bytes,
                         access == SIM_READ    ? 0
                         : access == SIM_WRITE ? REC_WRITE

@@ -978,6 +978,7 @@ static void add_registers(parser *s, sim_symbol *y)
         f->register_capacity = capacity;
     }
     y->index = f->register_count;
+    if (need == f->register_count) return;                    /* %p<0> */
     memset(f->register_types + f->register_count, y->type, need - f->register_count);
     f->register_count = need;
 }
@@ -1008,8 +1009,11 @@ static uint64_t dimensions(parser *s, bool *array, bool *open)
         if (s->dimension_count == 8) sim_fatal(s->m, s->line, "Too many array dimensions");
         s->dimensions[s->dimension_count++] = 1;
         if (accept(s, ']')) { *open = true; continue; }
+        skip(s);
+        if (!is_digit(*s->p)) syntax(s);                       /* a number, no expression */
         uint32_t line = s->line;
-        int64_t n = integer(s);
+        number literal = read_number(s);
+        int64_t n = literal.is_float ? 0 : (int64_t)literal.bits;
         if (n <= 0 || n > INT64_C(0x7fffffffffff) || total > UINT64_C(0x7fffffffffff) / (uint64_t)n)
             sim_fatal(s->m, line, "Illegal array dimension");
         total *= (uint64_t)n;
@@ -1112,9 +1116,11 @@ static uint64_t float_initial(parser *s, const sim_symbol *y, uint32_t line, num
     return 0;
 }
 
+/* Braces stand around the elements of every dimension, and of every vector, which has all of them. */
 static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nesting)
 {
     uint32_t bytes = sim_types[y->type].bytes;
+    int depth = (int)s->dimension_count + (y->vector != 0);
     if (nesting > 8) sim_fatal(s->m, s->line, "Initialiser nested too deeply");
     if (y->is_array || y->vector ? !nesting && !peek(s, '{') : peek(s, '{'))
         sim_fatal(s->m, s->line, "Initial value type mismatch");
@@ -1126,12 +1132,15 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
             do parse_initialiser(s, y, at, nesting + 1); while (accept(s, ','));
             expect(s, '}');
         }
+        if (y->vector && nesting + 1 == depth && *at != start && *at - start != bytes * y->vector)
+            sim_fatal(s->m, s->line, "Incorrect number of elements in vector initializer");
         if (nesting && s->dimensions[0] > 1 && *at - start > row)
             sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
         if (nesting && s->dimension_count && s->dimensions[0] > 1) *at = start + row;
         return;
     }
-    if (*at + bytes > y->size) sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
+    if (*at + bytes > y->size || nesting < depth)
+        sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
     skip(s);
     uint64_t bits = 0;
     const char *back = s->p;

@@ -607,6 +607,7 @@ typedef struct sim_allocation {
     uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
     size_t host_mapped, shadow_mapped;
     bool freed, owned_by_caller, managed, freed_later;
+    bool surfaced;                     /* an array that a surface object was made of */
     bool of_graph, graph_live;         /* a node's: freed and there again; allocated, as the calls go */
     uint8_t kind;
     unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */

@@ -60,13 +60,17 @@ static const char *shape_of(const sim_texture *t) {
                           : "an array of three dimensions";
 }
 
+/* An image of one row serves as one of one dimension, and the other way round. */
 static bool geometry_fits(const sim_texture *t, uint32_t geometry) {
+    sim_array own;
+    const sim_array *first = sim_texture_level(t, 0, &own);
+    uint32_t dims = t->dims == 3 || !first || first->height > 1 ? t->dims : 0;
     switch (geometry) {
-    case GEO_1D: return t->dims == 1 && !t->layered;
-    case GEO_2D: return t->dims == 2 && !t->layered;
+    case GEO_1D: return (dims == 1 || !dims) && !t->layered;
+    case GEO_2D: return (dims == 2 || !dims) && !t->layered;
     case GEO_3D: return t->dims == 3;
-    case GEO_A1D: return t->dims == 1 && t->layered;
-    case GEO_A2D: return t->dims == 2 && t->layered && (t->surface || !t->cube);
+    case GEO_A1D: return (dims == 1 || !dims) && t->layered && !t->cube;
+    case GEO_A2D: return (dims == 2 || !dims) && t->layered && (t->surface || !t->cube);
     default: return t->cube && (geometry == GEO_ACUBE) == t->cubes;
     }
 }

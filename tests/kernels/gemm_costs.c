@@ -1,0 +1,141 @@
+/* gemm_costs.c - what gemm costs: machine instructions of sm_90, as ptxas makes them; sectors, bank conflicts and
+ * instructions as the CPU driver counts them. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../../ptxgen_kernels.h"
+
+#include "../gemmtest.h"
+#include "../sass.h"
+
+/* -- machine instructions: on the largest machines they are the limit, and ptxas alone can tell -- */
+
+/* SASS of sm_90 for a weight: in the loop, where rows are 4-byte aligned, without
+   what copies their ends; and in all of the second launch
+   for 4096 x 14336 and 4096 x 4096 on 132 multiprocessors, padding included, the first launch not (4 percent of
+   that at most). */
+static const struct cost {
+    uint32_t format, columns, precision;
+    double loop, all[2];
+} costs[] = {{PTXK_Q4_K, 8, 0, 2.1, {2.4, 3.2}},   {PTXK_Q4_K, 8, 1, 1.9, {2.2, 3.0}},
+             {PTXK_Q4_K, 16, 0, 2.5, {2.9, 3.8}},  {PTXK_Q4_K, 32, 0, 3.4, {3.8, 5.0}},
+             {PTXK_Q4_K, 64, 0, 5.1, {5.7, 7.4}},  {PTXK_Q4_K, 64, 1, 3.7, {4.3, 6.0}},
+             {PTXK_Q5_K, 8, 0, 2.8, {3.1, 3.9}},   {PTXK_Q6_K, 8, 0, 4.05, {4.35, 4.8}},
+             {PTXK_Q6_K, 8, 1, 3.1, {3.4, 3.8}},   {PTXK_Q8_0, 8, 0, 3.1, {3.4, 4.2}},
+             {PTXK_Q8_0, 8, 1, 2.9, {3.2, 4.0}},   {PTXK_Q4_0, 8, 0, 2.5, {2.8, 3.6}},
+             {PTXK_F16, 8, 0, 2.2, {2.5, 3.2}},    {PTXK_BF16, 8, 0, 2.95, {3.2, 4.0}},
+             {PTXK_F32, 8, 0, 6.7, {6.9, 7.7}}};
+
+static void instructions_per_weight(void)
+{
+    static unsigned char image[1 << 21];
+    static const uint32_t k_of[2] = {14336, 4096};
+    ptx_module_desc module_desc;
+    ptx_module *m;
+    char kernel[60];
+    size_t j;
+    uint32_t i;
+    if (!sass_possible("instructions_per_weight")) return;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = PTX_SM(90);
+    m = ptx_module_new(&module_desc);
+    for (j = 0; j < sizeof costs / sizeof *costs; j++) {
+        ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+        ptxk__gemm form;
+        desc.format = costs[j].format;
+        desc.columns = costs[j].columns;
+        desc.precision = costs[j].precision;
+        CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
+        form.kind[0].tails = 0;
+        if (form.kind[0].variants == 3) form.kind[0].variants = 1;
+        (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
+        ptxk__gemm_rows(m, "gemm.c", &form, kernel);
+    }
+    if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
+        && sass_assemble(ptx_text(m, NULL), image, sizeof image)) {
+        for (j = 0; j < sizeof costs / sizeof *costs; j++) {
+            ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
+            ptxk_gemm_shape shape = {1, 4096, 0, 0, 0, 132, PTX_SM(90)};
+            const unsigned char *code;
+            ptxk__gemm form;
+            ptx_plan plan;
+            uint32_t count, loop, first = 0;
+            double all[2];
+            desc.format = costs[j].format;
+            desc.columns = costs[j].columns;
+            desc.precision = costs[j].precision;
+            CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
+            (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns,
+                           desc.precision);
+            code = sass_code(image, kernel, &count);
+            if (!code) continue;
+            while (count && sass_opcode(code, count - 1) == SASS_NOP) count--;
+            loop = sass_inner_loop(code, count, &first);
+            for (i = 0; i < 2; i++) { /* blocks of a slice take so many steps of the loop */
+                const ptx_launch *l = &plan.launch[1];
+                double steps;
+                shape.k = k_of[i];
+                CHECK(!ptxk_gemm_plan(&desc, &shape, &plan, NULL));
+                steps = shape.k / 2.0 / form.kind[0].format->unit;
+                all[i] = ((double)l->grid[0] * l->grid[1] * l->grid[2] * (count - loop)
+                          + (double)l->grid[0] * l->grid[2] * steps * loop)
+                         * l->block[0] / ((double)shape.n * shape.k);
+            }
+            printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight; %.2f in all at 4096 x 14336, "
+                   "%.2f at 4096 x 4096\n",
+                   kernel, count, loop, loop / (2.0 * form.m * form.kind[0].format->unit / 2), all[0], all[1]);
+            CHECK_MORE(loop > 100 && loop <= costs[j].loop * form.m * form.kind[0].format->unit, kernel);
+            CHECK_MORE(all[0] <= costs[j].all[0] && all[1] <= costs[j].all[1], kernel);
+        }
+    }
+    ptx_module_free(m);
+}
+
+/* -- traffic -- */
+
+/* Sectors of W and of what else is read, in bytes of W; conflicts; instructions as the CPU driver counts them, of
+   PTX. */
+static void traffic_at(uint32_t format, uint32_t m, uint32_t k, double most, double instructions)
+{
+    problem p = problem_new(format, m, 4096, k, 8, 0, 0);
+    ptxsim_counters c;
+    double w = (double)p.m[0].row_bytes * 4096, x;
+    p.shape.sm_count = 132;
+    p.shape.target = PTX_SM(capability < 90 ? 80 : 90);
+    p.row_step = 97;
+    problem_run(&p);
+    CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);
+    /* each tile of rows reads x, two numbers of 2 bytes and sums, for its columns; and the sums of its slices */
+    x = (double)p.plan.launch[1].grid[0] * m * (4.0 * k + (double)k / 8);
+    x += p.plan.launch[1].grid[1] > 1 ? (double)p.plan.launch[1].grid[1] * 4096 * 32 : 0;
+    printf("note: %s, %u columns, 4096 x %u, %u x %u blocks: W is read %.3f times, x and slices add %.3f; %.3f thread "
+           "instructions a weight; bank conflicts %llu of %llu wavefronts\n",
+           ptxk_format_name(format), m, k, p.plan.launch[1].grid[0], p.plan.launch[1].grid[1],
+           (32.0 * (double)c.global_load_sectors - x) / w, x / w, (double)c.thread_instructions / 4096 / k,
+           (unsigned long long)c.shared_bank_conflicts, (unsigned long long)c.shared_wavefronts);
+    CHECK(32.0 * (double)c.global_load_sectors - x <= most * w);
+    CHECK((double)c.thread_instructions / 4096 / k <= instructions);
+    CHECK((double)c.shared_bank_conflicts <= 0.02 * (double)c.shared_wavefronts);
+    problem_free(&p);
+}
+
+static void traffic(void)
+{
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic: only the CPU driver counts\n");
+        return;
+    }
+    traffic_at(PTXK_Q4_K, 1, 14336, 1.05, 2.6);
+    traffic_at(PTXK_Q4_K, 8, 4096, 1.05, 3.1);
+    traffic_at(PTXK_Q6_K, 1, 4096, 1.09, 6.3);
+    traffic_at(PTXK_Q8_0, 1, 4096, 1.07, 5.3);
+    traffic_at(PTXK_Q4_0, 1, 4096, 1.05, 4.2);
+}
+
+int main(void)
+{
+    start_random();
+    if (!open_driver()) return 1;
+    instructions_per_weight();
+    traffic();
+    return check_end();
+}
