@@ -3035,10 +3035,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
    (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
-   approximate instructions inside it anywhere in their documented bounds. Of f32 functions of one operand it
-   was found by trying all of them. The code is put where the call stands: on the usual path 1 to 52
-   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
-   160 bytes. */
+   approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all operands
+   of the f32 functions of one. The code is put where the call stands: on the usual path 1 to 52 instructions
+   in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3063,7 +3062,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
 #define ptx_sinh(k, x) ptx_math1(k, "sinh", x)         /* 1.7, 1.8 */
 #define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
-#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.8, 1.8 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
 #define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
 #define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 1.1, 1.0 */
