@@ -760,8 +760,8 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
 /* Sets in a row: {0}, none; types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each a single one
-   or one of the groups above. At most three; two source types; one default. What no row has named yet is to be
-   listed here. */
+   or one of the groups above. At most three; two source types; one default. What no row has named yet is to
+   be listed here. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
