@@ -760,8 +760,8 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
 /* Sets in a row: {0}, none; types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each a single one
-   or one of the groups above. At most three; two source types; one default. A group that no row has named yet
-   is to be listed here. */
+   or one of the groups above. At most three; two source types; one default. What no row has named yet is to be
+   listed here. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -769,7 +769,7 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(EQU) X(NEU) X(LTU) X(LEU) X(GTU) X(GEU) X(NUM) X(ISNAN)            \
     X(BOOL_AND) X(BOOL_OR) X(BOOL_XOR) X(LO) X(HI) X(WIDE) X(CLAMP) X(WRAP) X(RN) X(RZ) X(RM) X(RP) X(RNA)   \
     X(RS) X(RNI) X(RZI) X(RMI) X(RPI) X(APPROX) X(FULL) X(FTZ) X(SAT) X(OOB) X(SATFINITE) X(RELU) X(NAN)     \
-    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(INFINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)       \
+    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)                   \
     X(SUBNORMAL) X(SURFACE_TRAP) X(SURFACE_ZERO) X(CTA_GROUP_1) X(CTA_GROUP_2) X(PACK_16B) X(UNPACK_16B)     \
     X(ROW_ROW) X(ROW_COL) X(COL_ROW) X(COL_COL) X(WEAK) X(VOLATILE) X(MMIO) X(RELAXED) X(ACQUIRE)            \
     X(RELEASE) X(ACQ_REL) X(SC) X(CTA) X(CLUSTER) X(GPU) X(SYS) X(CA) X(CG) X(CS) X(LU) X(CV) X(WB) X(WT)    \
@@ -1961,7 +1961,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", {0}, {0},    \
         PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP), PTX__M1(CTA_GROUP_1), 86, PTX__ON_100_110, PTX__REGISTERS_2)
 #define PTX__TABLE_TEXTURES(OP, FORM)                                                                        \
-    /* textures and surfaces, by 64-bit handle */                                                            \
+    /* textures, by 64-bit handle; surfaces: below */                                                        \
     OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,      \
         20, PTX__TEXTURE)                                                                                    \
     OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T2(F32, I32), PTX__T2(S32, F32), {0}, {0}, {0}, 31,     \
@@ -2044,7 +2044,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 31, 20, PTX__REGISTER_1)                \
     OP(TXQ_ARRAY_SIZE, "txq.array_size.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20, PTX__REGISTER_1)      \
     OP(TXQ_NUM_MIPMAP_LEVELS, "txq.num_mipmap_levels.b32", "u=[d]", {0}, {0}, {0}, {0}, {0}, 41, 20,         \
-        PTX__REGISTER_1)                                                                                     \
+        PTX__REGISTER_1)
+#define PTX__TABLE_SURFACES(OP, FORM)                                                                        \
     OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER), PTX__M1(BORDER),      \
         PTX__M1(SURFACE_TRAP), 31, 20, PTX__TEXTURE)                                                         \
     FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__T1(SURFACE), {0}, PTX__M1(BORDER),               \
@@ -2188,7 +2189,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__TABLE_MEMORY(OP, FORM) PTX__TABLE_COPIES(OP, FORM) PTX__TABLE_TENSOR_COPIES(OP, FORM)               \
     PTX__TABLE_WARPS(OP, FORM) PTX__TABLE_MMA(OP, FORM) PTX__TABLE_MMA_SPARSE(OP, FORM)                      \
     PTX__TABLE_WMMA_MEMORY(OP, FORM) PTX__TABLE_WMMA(OP, FORM) PTX__TABLE_WARPGROUP(OP, FORM)                \
-    PTX__TABLE_TEXTURES(OP, FORM)
+    PTX__TABLE_TEXTURES(OP, FORM)                                                                            \
+    PTX__TABLE_SURFACES(OP, FORM)
 
 #define PTX__OP(id, ...) PTX_##id,
 #define PTX__FORM(id, ...)
@@ -3033,10 +3035,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
    (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
-   approximate instructions inside it anywhere in their documented bounds. Of f32 functions of one operand it
-   was found by trying all of them. The code is put where the call stands: on the usual path 1 to 52
-   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
-   160 bytes. */
+   approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all operands
+   of the f32 functions of one. The code is put where the call stands: on the usual path 1 to 52 instructions
+   in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3061,7 +3062,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
 #define ptx_sinh(k, x) ptx_math1(k, "sinh", x)         /* 1.7, 1.8 */
 #define ptx_cosh(k, x) ptx_math1(k, "cosh", x)         /* 1.4, 1.4 */
-#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.8, 1.8 */
+#define ptx_tanh(k, x) ptx_math1(k, "tanh", x)         /* 1.9, 1.8 */
 #define ptx_exp(k, x) ptx_math1(k, "exp", x)           /* 2.0, 1.0 */
 #define ptx_exp2(k, x) ptx_math1(k, "exp2", x)         /* f32: ex2.approx, as it says; 1.0 */
 #define ptx_exp10(k, x) ptx_math1(k, "exp10", x)       /* 1.1, 1.0 */
@@ -11109,7 +11110,9 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
      f,g=name x y       a formula in a formula, here one with two results
    Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
    operands are x, y, z, w, v, u, p, its results r, s and q. Sums and products are rounded (.rn),
-   so that the assembler makes no fma of them. */
+   so that the assembler makes no fma of them. Polynomials: minimax ones with rounded coefficients (Sollya's
+   fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's reductions; exp and log by
+   Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -11117,41 +11120,31 @@ typedef struct ptx__calc {
 } ptx__calc;
 #define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
 static const ptx__calc ptx__calcs[] = {
-    {"fma", 0, 'f', PTX_FMA, PTX_RN},      {"mul", 0, 'f', PTX_MUL, PTX_RN},
-    {"add", 0, 'f', PTX_ADD, PTX_RN},      {"sub", 0, 'f', PTX_SUB, PTX_RN},
-    {"sel", 0, 'f', PTX_SELP, 0},          {"isel", 0, 'b', PTX_SELP, 0},
-    {"abs", 0, 'f', PTX_ABS, 0},           {"neg", 0, 'f', PTX_NEG, 0},
-    {"cps", 0, 'f', PTX_COPYSIGN, 0},      {"min", 0, 'f', PTX_MIN, 0},
-    {"max", 0, 'f', PTX_MAX, 0},           {"div", 0, 'f', PTX_DIV, PTX_RN},
-    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN},    {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
-    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX},  {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
-    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ},
-    {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
-    {"and", 0, 'b', PTX_AND, 0},           {"or", 0, 'b', PTX_OR, 0},
-    {"xor", 0, 'b', PTX_XOR, 0},           {"shl", 0, 'b', PTX_SHL, 0},
-    {"shr", 0, 'u', PTX_SHR, 0},           {"sar", 0, 's', PTX_SHR, 0},
-    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP},  {"iadd", 0, 'u', PTX_ADD, 0},
-    {"isub", 0, 'u', PTX_SUB, 0},          {"imul", 0, 'u', PTX_MUL, 0},
-    {"imad", 0, 'u', PTX_MAD, 0},          {"uhi", 0, 'u', PTX_MUL, PTX_HI},
-    {"umul", 0, 'u', PTX_MUL, PTX_WIDE},   {"umad", 0, 'u', PTX_MAD, PTX_WIDE},
-    {"qshl", 0, 'd', PTX_SHL, 0},          {"qshr", 0, 'd', PTX_SHR, 0},
-    PTX__SETP("lt", 'f', LT),              PTX__SETP("le", 'f', LE),
-    PTX__SETP("gt", 'f', GT),              PTX__SETP("ge", 'f', GE),
-    PTX__SETP("eq", 'f', EQ),              PTX__SETP("ltu", 'f', LTU),
-    PTX__SETP("gtu", 'f', GTU),            PTX__SETP("geu", 'f', GEU),
-    PTX__SETP("neu", 'f', NEU),            PTX__SETP("nan", 'f', ISNAN),
-    PTX__SETP("ilt", 's', LT),             PTX__SETP("ieq", 's', EQ),
-    PTX__SETP("ine", 's', NE),             PTX__SETP("uge", 'u', GE),
-    {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},   {"flr", 'f', 'f', PTX_CVT, PTX_RMI},
-    {"cei", 'f', 'f', PTX_CVT, PTX_RPI},   {"trc", 'f', 'f', PTX_CVT, PTX_RZI},
-    {"i2f", 'f', 's', PTX_CVT, PTX_RN},    {"u2f", 'f', 'u', PTX_CVT, PTX_RN},
-    {"f2q", 'q', 'f', PTX_CVT, PTX_RNI},   {"qsub", 0, 'q', PTX_SUB, 0},
-    {"d2f", 'f', 'd', PTX_CVT, PTX_RN},    {"nar", 'g', 'D', PTX_CVT, PTX_RN},
-    {"wid", 'D', 'g', PTX_CVT, 0},         {"gmul", 0, 'g', PTX_MUL, PTX_RN},
-    {"qmul", 0, 'd', PTX_MUL, 0},          {"qhi", 0, 'd', PTX_MUL, PTX_HI},
-    {"qadd", 0, 'd', PTX_ADD, 0},          PTX__SETP("qlt", 'd', LT),
-    {"rcp", 0, 'f', PTX_RCP, PTX_RN},      {"rcpd", 0, 'D', PTX_RCP, PTX_APPROX | PTX_FTZ},
-    {"q2f", 'f', 'q', PTX_CVT, PTX_RN},    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
+    {"fma", 0, 'f', PTX_FMA, PTX_RN}, {"mul", 0, 'f', PTX_MUL, PTX_RN}, {"add", 0, 'f', PTX_ADD, PTX_RN},
+    {"sub", 0, 'f', PTX_SUB, PTX_RN}, {"sel", 0, 'f', PTX_SELP, 0}, {"isel", 0, 'b', PTX_SELP, 0},
+    {"abs", 0, 'f', PTX_ABS, 0}, {"neg", 0, 'f', PTX_NEG, 0}, {"cps", 0, 'f', PTX_COPYSIGN, 0},
+    {"min", 0, 'f', PTX_MIN, 0}, {"max", 0, 'f', PTX_MAX, 0}, {"div", 0, 'f', PTX_DIV, PTX_RN},
+    {"sqrt", 0, 'f', PTX_SQRT, PTX_RN}, {"rcpa", 0, 'f', PTX_RCP, PTX_APPROX | PTX_FTZ},
+    {"ex2", 0, 'f', PTX_EX2, PTX_APPROX}, {"rsqa", 0, 'f', PTX_RSQRT, PTX_APPROX | PTX_FTZ},
+    {"ex2a", 0, 'g', PTX_EX2, PTX_APPROX | PTX_FTZ}, {"lg2a", 0, 'g', PTX_LG2, PTX_APPROX | PTX_FTZ},
+    {"and", 0, 'b', PTX_AND, 0}, {"or", 0, 'b', PTX_OR, 0}, {"xor", 0, 'b', PTX_XOR, 0},
+    {"shl", 0, 'b', PTX_SHL, 0}, {"shr", 0, 'u', PTX_SHR, 0}, {"sar", 0, 's', PTX_SHR, 0},
+    {"shf", 0, 'b', PTX_SHF_L, PTX_WRAP}, {"iadd", 0, 'u', PTX_ADD, 0}, {"isub", 0, 'u', PTX_SUB, 0},
+    {"imul", 0, 'u', PTX_MUL, 0}, {"imad", 0, 'u', PTX_MAD, 0}, {"uhi", 0, 'u', PTX_MUL, PTX_HI},
+    {"umul", 0, 'u', PTX_MUL, PTX_WIDE}, {"umad", 0, 'u', PTX_MAD, PTX_WIDE}, {"qshl", 0, 'd', PTX_SHL, 0},
+    {"qshr", 0, 'd', PTX_SHR, 0}, PTX__SETP("lt", 'f', LT), PTX__SETP("le", 'f', LE),
+    PTX__SETP("gt", 'f', GT), PTX__SETP("ge", 'f', GE), PTX__SETP("eq", 'f', EQ), PTX__SETP("ltu", 'f', LTU),
+    PTX__SETP("gtu", 'f', GTU), PTX__SETP("geu", 'f', GEU), PTX__SETP("neu", 'f', NEU),
+    PTX__SETP("nan", 'f', ISNAN), PTX__SETP("ilt", 's', LT), PTX__SETP("ieq", 's', EQ),
+    PTX__SETP("ine", 's', NE), PTX__SETP("uge", 'u', GE), {"rnd", 'f', 'f', PTX_CVT, PTX_RNI},
+    {"flr", 'f', 'f', PTX_CVT, PTX_RMI}, {"cei", 'f', 'f', PTX_CVT, PTX_RPI},
+    {"trc", 'f', 'f', PTX_CVT, PTX_RZI}, {"i2f", 'f', 's', PTX_CVT, PTX_RN},
+    {"u2f", 'f', 'u', PTX_CVT, PTX_RN}, {"f2q", 'q', 'f', PTX_CVT, PTX_RNI}, {"qsub", 0, 'q', PTX_SUB, 0},
+    {"d2f", 'f', 'd', PTX_CVT, PTX_RN}, {"nar", 'g', 'D', PTX_CVT, PTX_RN}, {"wid", 'D', 'g', PTX_CVT, 0},
+    {"gmul", 0, 'g', PTX_MUL, PTX_RN}, {"qmul", 0, 'd', PTX_MUL, 0}, {"qhi", 0, 'd', PTX_MUL, PTX_HI},
+    {"qadd", 0, 'd', PTX_ADD, 0}, PTX__SETP("qlt", 'd', LT), {"rcp", 0, 'f', PTX_RCP, PTX_RN},
+    {"rcpd", 0, 'D', PTX_RCP, PTX_APPROX | PTX_FTZ}, {"q2f", 'f', 'q', PTX_CVT, PTX_RN},
+    {"f2i", 's', 'f', PTX_CVT, PTX_RNI},
 };
 #undef PTX__SETP
 
@@ -11160,306 +11153,252 @@ typedef struct ptx__formula {
 } ptx__formula;
 
 /* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
-#define PTX__EXP_REDUCE                                                                                      \
-    "t=fma x 0x1.715476p0 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.62e43p-1 x;f=fma n 0x1.05c61p-29 f;"
-#define PTX__SIN_PI                                                                                          \
-    "z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"                                                            \
-    "p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p f f;"           \
-    "t=shl t 31;r=xor r t;"
-#define PTX__ATAN                                                                                            \
-    "q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4 0x1.b4dfdcp-4 -0x1.230abp-3"         \
-    " 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;v=fma q t t;"
-#define PTX__EXP6 "0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1"
-#define PTX__LOG_REDUCE                                                                                      \
-    "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;"                                                 \
-    "if c;v=mul x 0x1p23;d=mov 0xb800000;end;"                                                               \
-    "e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;n=i2f e;f=sub m 1;"
-#define PTX__LOG_FINISH                                                                                      \
-    "if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"
 
 static const ptx__formula ptx__formulas[] = {
-    {"srgb_to_linear",
-     "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x 0.0773993808;c=gt x 0.04045;"
-     "r=sel a b c;", ""},
-    {"linear_to_srgb",
-     "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x 0.0031308;"
-     "r=sel a b c;", ""},
-    {"pcg",
-     "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
+    {"srgb_to_linear", "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x"
+     " 0.0773993808;c=gt x 0.04045;r=sel a b c;", ""},
+    {"linear_to_srgb", "a=lg2a x;a=mul a 0.416666667;a=ex2a a;a=fma a 1.055 -0.055;b=mul x 12.92;c=gt x"
+     " 0.0031308;r=sel a b c;", ""},
+    {"pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t 277803737;"
      "r=shr t 22;r=xor r t;", ""},
     {"unit", "r=shr x 8;r=u2f r;r=mul r 0x1p-24;", ""},
     /* a hash, from -1 to 1 */
     {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""},
     {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
     /* of hash x, in the square at y, z: the place w, v in it; in 3 dimensions u is the height above */
-    {"values",
-     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;c=even k;"
-     "k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", ""},
+    {"values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;"
+     "c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", ""},
     {"value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
-    {"value_noise3",
-     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
-     "k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", ""},
+    {"value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", ""},
     /* slope times place: 8 directions of length 1.0824; 12 of length 1.4142, the edges of a cube */
-    {"slope2",
-     "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a 0x80000000;"
-     "v=xor v a;r=fma v 0.414213562 u;", ""},
-    {"slope3",
-     "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
+    {"slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a"
+     " 0x80000000;v=xor v a;r=fma v 0.414213562 u;", ""},
+    {"slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
      "t=and t 0x80000000;v=xor v t;r=add u v;", ""},
-    {"slopes2",
-     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
-     "a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;"
-     "d=slope2 d m n;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"slopes3",
-     "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+    {"slopes2", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
+     "a=slope2 a w v;h=iadd h 1;b=pcg h;b=slope2 b m v;c=pcg k;c=slope2 c w n;k=iadd k 1;d=pcg k;d=slope2"
+     " d m n;a=between a b w;c=between c d w;r=between a c v;", ""},
+    {"slopes3", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;m=sub w 1;n=sub v 1;a=pcg h;"
      "a=slope3 a w v u;h=iadd h 1;b=pcg h;b=slope3 b m v u;c=pcg k;c=slope3 c w n u;k=iadd k 1;d=pcg k;"
      "d=slope3 d m n u;a=between a b w;c=between c d w;r=between a c v;", ""},
-    {"gradient_noise2",
-     "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r 1.398;", ""},
-    {"gradient_noise3",
-     "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;k=iadd k w;a=pcg k;"
-     "k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;r=between a b h;"
-     "r=mul r 0.9649;", ""},
+    {"gradient_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=slopes2 z i j f g;r=mul r"
+     " 1.398;", ""},
+    {"gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
+     "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;"
+     "r=between a b h;r=mul r 0.9649;", ""},
     /* of hash x: (1/2 - distance^2)^4 slope place */
-    {"blob2",
-     "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x y z;"
-     "r=mul t g;", ""},
-    {"blob3",
-     "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg v;"
-     "t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u p;"
-     "r=mul t g;", ""},
-    {"simplex_noise2",
-     "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;t=mul t 0.211324865;"
-     "f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;h=pcg j;k=iadd j 1;"
-     "k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;k=iadd k 1;"
-     "a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f u;v=sub g v;"
-     "b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r d;r=mul r 92.4;",
-     ""},
-    {"simplex_noise3",
-     "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;k=add z s;k=flr k;"
-     "t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;h=sub k t;h=sub z h;"
-     "r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0 1 c;b=sel b 0 d;"
-     "l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;b=sub g b;"
-     "b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c e;"
-     "a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;"
-     "a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;"
-     "a=blob3 m n o w a b l;r=add r a;m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;"
-     "a=blob3 m n o w a b l;r=add r a;r=mul r 76.88;", ""},
+    {"blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;g=slope2 x"
+     " y z;r=mul t g;", ""},
+    {"blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg v;"
+     "t=fma t v 0.5;n=neg u;t=fma n u t;n=neg p;t=fma n p t;t=max t 0;t=mul t t;t=mul t t;g=slope3 x v u"
+     " p;r=mul t g;", ""},
+    {"simplex_noise2", "s=add x y;s=mul s 0.366025404;i=add x s;i=flr i;j=add y s;j=flr j;t=add i j;"
+     "t=mul t 0.211324865;f=sub i t;f=sub x f;g=sub j t;g=sub y g;i=f2i i;j=f2i j;j=iadd j z;c=gt f g;"
+     "h=pcg j;k=iadd j 1;k=pcg k;m=isel h k c;u=isel 1 0 c;m=iadd m i;m=iadd m u;h=iadd h i;k=iadd k i;"
+     "k=iadd k 1;a=blob2 h f g;u=sel 0.788675135 -0.211324865 c;v=sel -0.211324865 0.788675135 c;u=sub f"
+     " u;v=sub g v;b=blob2 m u v;u=sub f 0.577350269;v=sub g 0.577350269;d=blob2 k u v;r=add a b;r=add r"
+     " d;r=mul r 92.4;", ""},
+    {"simplex_noise3", "s=add x y;s=add s z;s=mul s 0.333333333;i=add x s;i=flr i;j=add y s;j=flr j;"
+     "k=add z s;k=flr k;t=add i j;t=add t k;t=mul t 0.166666667;f=sub i t;f=sub x f;g=sub j t;g=sub y g;"
+     "h=sub k t;h=sub z h;r=blob3 i j k w f g h;c=ge f g;d=ge g h;e=ge f h;a=and c e;a=sel 1 0 a;b=sel 0"
+     " 1 c;b=sel b 0 d;l=sub 1 a;l=sub l b;m=add i a;n=add j b;o=add k l;a=sub f a;a=add a 0.166666667;"
+     "b=sub g b;b=add b 0.166666667;l=sub h l;l=add l 0.166666667;a=blob3 m n o w a b l;r=add r a;a=or c"
+     " e;a=sel 1 0 a;l=and d e;l=sel 0 1 l;b=sub 2 a;b=sub b l;m=add i a;n=add j b;o=add k l;a=sub f a;"
+     "a=add a 0.333333333;b=sub g b;b=add b 0.333333333;l=sub h l;l=add l 0.333333333;a=blob3 m n o w a b"
+     " l;r=add r a;m=add i 1;n=add j 1;o=add k 1;a=sub f 0.5;b=sub g 0.5;l=sub h 0.5;a=blob3 m n o w a b"
+     " l;r=add r a;r=mul r 76.88;", ""},
     {"floor", "r=flr x;", NULL},
     {"ceil", "r=cei x;", NULL},
     {"trunc", "r=trc x;", NULL},
     {"round", "h=cps x 0x1.fffffep-2;r=add x h;r=trc r;", "h=cps x 0x1.fffffffffffffp-2;r=add x h;r=trc r;"},
-    {"fract",
-     "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
+    {"fract", "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffep-1 r c;",
      "f=flr x;r=sub x f;c=ge r 1;r=sel 0x1.fffffffffffffp-1 r c;"},
     {"sign", "a=abs x;c=gt a 0;a=cps x 1;r=sel a x c;", NULL},
     {"clamp", "r=max x y;r=min r z;", NULL},
     {"step", "c=lt y x;r=sel 0 1 c;", NULL},
     {"mod", "q=div x y;q=flr q;q=neg q;r=fma q y x;", NULL},
     {"mix", "n=neg x;n=fma z n x;r=fma z y n;", NULL},
-    {"smoothstep",
-     "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;", NULL},
-    {"scale",
-     "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;",
+    {"smoothstep", "a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t u;",
+     NULL},
+    {"scale", "m=iadd y -0x4b400000;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;",
      "m,h=unpair y;h=sar m 1;m=isub m h;s=ldx 1.0 h;u=ldx 1.0 m;r=mul x s;r=mul r u;"},
-    {"exp",
-     PTX__EXP_REDUCE "p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1 1;"
-     "r:ldx p t;a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
-     "t=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.62e42fefa39efp-1 x;"
-     "f=fma n -0x1.abc9e3b39803fp-56 f;p=poly f 0x1.ad904c20915aap-26 0x1.28ae252d68e08p-22"
-     " 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13 0x1.6c16c18482215p-10"
-     " 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3 0x1.000000000000ap-1 0x1p0 0x1p0;"
-     "r:ldx p t;a=abs x;c=gtu a 708;if c;r=scale p t;c=gt x 710;r=sel I r c;c=lt x -746;r=sel 0 r c;end;"},
-    {"exp2",
-     "r=ex2 x;",
-     "t=add x 0x1.8p52;n=sub t 0x1.8p52;f=sub x n;p=poly f 0x1.e96c003c3eb49p-32 0x1.e61da9b9bb9dbp-28"
-     " 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17 0x1.4309130f7bdb8p-13"
-     " 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5 0x1.ebfbdff82c5a6p-3"
-     " 0x1.62e42fefa39efp-1 0x1p0;r:ldx p t;a=abs x;c=gtu a 1021;if c;r=scale p t;c=gt x 1025;r=sel I r c;"
-     "c=lt x -1080;r=sel 0 r c;end;"},
-    {"exp10",
-     "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n 0x1.ec10cp-27 f;"
-     "p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1 0x1.26bb1cp1 1;r:ldx p t;"
-     "a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;r=sel 0 r c;end;",
-     "t=fma x 0x1.a934f0979a371p1 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.34413509f79ffp-2 x;"
-     "f=fma n 0x1.9dc1da994fd21p-59 f;p=poly f 0x1.f75ddedf7bd57p-13 0x1.2f747719a4f9bp-10"
-     " 0x1.4899e6a9a9088p-8 0x1.41165e6ed9944p-6 0x1.16e4dee92327dp-4 0x1.a7ed70a1c8fe3p-3"
-     " 0x1.1429ffd22045bp-1 0x1.2bd7609fd500fp0 0x1.0470591de2b46p1 0x1.53524c73cea77p1"
-     " 0x1.26bb1bbb55516p1 0x1p0;r:ldx p t;a=abs x;c=gtu a 307;if c;r=scale p t;c=gt x 309;r=sel I r c;"
-     "c=lt x -325;r=sel 0 r c;end;"},
-    {"expm1",
-     PTX__EXP_REDUCE "p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3 0x1.fffffep-2;"
-     "g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 87;if c;q=add p 1;"
-     "r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;",
-     "t=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.62e42fefa39efp-1 x;"
-     "f=fma n -0x1.abc9e3b39803fp-56 f;p=poly f 0x1.1f1a593c9fc3ap-29 0x1.af5f4491487a2p-26"
-     " 0x1.27e5132bfdfabp-22 0x1.71ddf8040b67dp-19 0x1.a01a018e12081p-16 0x1.a01a01b006d6ep-13"
-     " 0x1.6c16c16c1aafcp-10 0x1.111111110f65p-7 0x1.555555555554dp-5 0x1.5555555555559p-3 0x1p-1;"
-     "g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 708;if c;q=add p 1;"
-     "r=scale q t;c=gt x 710;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;"},
+    {"exp_poly", "r=poly x 0x1.695414p-10 0x1.123b04p-7 0x1.555a22p-5 0x1.55549p-3 0x1.fffffap-2 1 1;",
+     "r=poly x 0x1.ad904c20915aap-26 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16"
+     " 0x1.a01a012edf547p-13 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5"
+     " 0x1.55555555554fdp-3 0x1.000000000000ap-1 0x1p0 0x1p0;"},
+    /* x = s ln 2 + r */
+    {"exp_reduce", "s=fma x 0x1.715476p0 0x1.8p23;n=sub s 0x1.8p23;r=fma n -0x1.62e43p-1 x;r=fma n"
+     " 0x1.05c61p-29 r;",
+     "s=fma x 0x1.71547652b82fep0 0x1.8p52;n=sub s 0x1.8p52;r=fma n -0x1.62e42fefa39efp-1 x;r=fma n"
+     " -0x1.abc9e3b39803fp-56 r;"},
+    {"exp", "f,t=exp_reduce x;p=poly f 0x1.0f9fbp-7 0x1.573a2p-5 0x1.555a8p-3 0x1.fffdc6p-2 0x1.fffff6p-1"
+     " 1;r:ldx p t;a=abs x;c=gtu a 87;if c;r=scale p t;c=gt x 89;r=sel I r c;c=lt x -105;r=sel 0 r c;end;",
+     "f,t=exp_reduce x;p=exp_poly f;r:ldx p t;a=abs x;c=gtu a 708;if c;r=scale p t;c=gt x 710;r=sel I r c;"
+     "c=lt x -746;r=sel 0 r c;end;"},
+    {"exp2_poly", "r=poly x 0x1.3f14bap-13 0x1.5f1aeep-10 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3"
+     " 0x1.62e43p-1 1;",
+     "r=poly x 0x1.e96c003c3eb49p-32 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20"
+     " 0x1.ffcbfc6419476p-17 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7"
+     " 0x1.c6b08d704a12ap-5 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;"},
+    {"exp2", "r=ex2 x;",
+     "t=add x 0x1.8p52;n=sub t 0x1.8p52;f=sub x n;p=exp2_poly f;r:ldx p t;a=abs x;c=gtu a 1021;if c;"
+     "r=scale p t;c=gt x 1025;r=sel I r c;c=lt x -1080;r=sel 0 r c;end;"},
+    {"exp10", "t=fma x 0x1.a934fp1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.344136p-2 x;f=fma n"
+     " 0x1.ec10cp-27 f;p=poly f 0x1.a4aac2p-3 0x1.156d96p-1 0x1.2bdbdp0 0x1.046f98p1 0x1.535248p1"
+     " 0x1.26bb1cp1 1;r:ldx p t;a=abs x;c=gtu a 37.75;if c;r=scale p t;c=gt x 39;r=sel I r c;c=lt x -46;"
+     "r=sel 0 r c;end;",
+     "t=fma x 0x1.a934f0979a371p1 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.34413509f79ffp-2 x;f=fma n"
+     " 0x1.9dc1da994fd21p-59 f;p=poly f 0x1.f75ddedf7bd57p-13 0x1.2f747719a4f9bp-10 0x1.4899e6a9a9088p-8"
+     " 0x1.41165e6ed9944p-6 0x1.16e4dee92327dp-4 0x1.a7ed70a1c8fe3p-3 0x1.1429ffd22045bp-1"
+     " 0x1.2bd7609fd500fp0 0x1.0470591de2b46p1 0x1.53524c73cea77p1 0x1.26bb1bbb55516p1 0x1p0;r:ldx p t;"
+     "a=abs x;c=gtu a 307;if c;r=scale p t;c=gt x 309;r=sel I r c;c=lt x -325;r=sel 0 r c;end;"},
+    {"expm1", "f,t=exp_reduce x;p=poly f 0x1.6b79b2p-10 0x1.12292ep-7 0x1.555712p-5 0x1.5554aep-3"
+     " 0x1.fffffep-2;g=mul f f;p=fma p g f;s=ldx 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 87;if c;"
+     "q=add p 1;r=scale q t;c=gt x 89;r=sel I r c;c=lt x -80;r=sel -1 r c;end;r=cps x r;",
+     "f,t=exp_reduce x;p=poly f 0x1.1f1a593c9fc3ap-29 0x1.af5f4491487a2p-26 0x1.27e5132bfdfabp-22"
+     " 0x1.71ddf8040b67dp-19 0x1.a01a018e12081p-16 0x1.a01a01b006d6ep-13 0x1.6c16c16c1aafcp-10"
+     " 0x1.111111110f65p-7 0x1.555555555554dp-5 0x1.5555555555559p-3 0x1p-1;g=mul f f;p=fma p g f;s=ldx"
+     " 1.0 t;u=sub s 1;r:fma p s u;a=abs x;c=gtu a 708;if c;q=add p 1;r=scale q t;c=gt x 710;r=sel I r c;"
+     "c=lt x -80;r=sel -1 r c;end;r=cps x r;"},
     /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
-    {"ratio", "",
+    {"ratio", "p=poly x -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3"
+     " 0x1.9968fp-3 -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul x x;r=fma p g x;",
      "g=fma x 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;r=mul x q;u=sub x r;"
      "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z 0x1.0f29090de9b1dp-20 0x1.0f647620de721p-18"
      " 0x1.3b2041cbe399ep-16 0x1.745ce12f96a27p-14 0x1.c71c724d071f9p-12 0x1.24924924386fcp-9"
      " 0x1.9999999999d19p-7 0x1.5555555555555p-4;w=mul r z;s=fma w p l;"},
-    {"log_reduce", "",
-     "v:mov x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;v=mul x 0x1p54;"
-     "d=mov 0x3600000;end;l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;"
-     "e=isub e d;s=i2f e;s=mul s 0x1p-20;r=sub m 1;q=mov c;"},
-    {"log",
-     PTX__LOG_REDUCE "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3"
-     " 0x1.9968fp-3 -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul f f;p=fma g p f;r:fma n 0x1.62e43p-24 p;"
-     PTX__LOG_FINISH,
+    {"log_reduce", "v:mov x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;v=mul x 0x1p23;d=mov"
+     " 0xb800000;end;e=iadd v -0x3f400000;e=and e 0xff800000;m=isub v e;e=isub e d;s=i2f e;r=sub m 1;"
+     "q=mov c;",
+     "v:mov x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;v=mul x 0x1p54;d=mov"
+     " 0x3600000;end;l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e"
+     " d;s=i2f e;s=mul s 0x1p-20;r=sub m 1;q=mov c;"},
+    {"log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;", NULL},
+    {"log", "f,n,c=log_reduce x;p=ratio f;r:fma n 0x1.62e43p-24 p;if c;r=log_special x r;end;",
      "f,n,c=log_reduce x;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
-     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;if c;c=lt x I;r=sel r x c;c=eq x 0;"
-     "r=sel -I r c;c=lt x 0;r=sel N r c;end;"},
-    {"sin",
-     "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;"
-     "f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;" PTX__SIN_PI,
-     "t=fma x 0x1.45f306dc9c883p-2 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.921fb54442d18p1 x;"
-     "f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;t,l=unpair t;t:mov t;a=abs x;"
-     "c=gtu a 0x1p30;if c;f,t=turn x 0;end;z=mul f f;e=neg f;e=fma e f z;e=mul e 0.14;"
-     "p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49 -0x1.ae6856db0276dp-41 0x1.61242495e3c61p-33"
-     " -0x1.ae6455c15341bp-26 0x1.71de3a5408dfbp-19 -0x1.a01a01a017078p-13 0x1.11111111110ddp-7"
-     " -0x1.5555555555555p-3;p=fma p z e;r=fma p f f;t=shl t 31;r=flip r t;"},
-    {"cos",
-     "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;f=fma n -0x1.921fb4p1 x;"
-     "f=fma n -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;"
-     "f,t=turn a 0x40000000;end;" PTX__SIN_PI,
-     "t=fma x 0x1.45f306dc9c883p-2 0.5;t=add t 0x1.8p52;n=sub t 0x1.8p52;n=sub n 0.5;"
-     "f=fma n -0x1.921fb54442d18p1 x;f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;"
-     "t,l=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t=turn a 0x40000000;end;z=mul f f;e=neg f;"
-     "e=fma e f z;e=mul e 0.14;p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49"
+     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;if c;r=log_special x r;end;"},
+    /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
+    {"sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z 0x1.5dc904p-19 -0x1.9f70fp-13"
+     " 0x1.110edap-7 -0x1.55554cp-3;p=fma p z e;r=fma p x x;y=shl y 31;r=flip r y;",
+     "z=mul x x;e=neg x;e=fma e x z;e=mul e 0.14;p=poly z -0x1.84af9b5319785p-58 0x1.906d630a492dcp-49"
      " -0x1.ae6856db0276dp-41 0x1.61242495e3c61p-33 -0x1.ae6455c15341bp-26 0x1.71de3a5408dfbp-19"
-     " -0x1.a01a01a017078p-13 0x1.11111111110ddp-7 -0x1.5555555555555p-3;p=fma p z e;r=fma p f f;"
-     "t=shl t 31;r=flip r t;"},
-    {"log2",
-     PTX__LOG_REDUCE "p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3 -0x1.eb035p-3"
-     " 0x1.272826p-2 -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;g=mul f f;p=mul p g;"
-     "p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;" PTX__LOG_FINISH,
+     " -0x1.a01a01a017078p-13 0x1.11111111110ddp-7 -0x1.5555555555555p-3;p=fma p z e;r=fma p x x;y=shl y"
+     " 31;r=flip r y;"},
+    {"sin", "t=fma x 0x1.45f306p-2 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p1 x;f=fma n"
+     " -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=turn x 0;end;"
+     "r=sine f t;",
+     "t=fma x 0x1.45f306dc9c883p-2 0x1.8p52;n=sub t 0x1.8p52;f=fma n -0x1.921fb54442d18p1 x;f=fma n"
+     " -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;t,l=unpair t;t:mov t;a=abs x;c=gtu a"
+     " 0x1p30;if c;f,t=turn x 0;end;r=sine f t;"},
+    {"cos", "t=fma x 0x1.45f306p-2 0.5;t=add t 0x1.8p23;n=sub t 0x1.8p23;n=sub n 0.5;f=fma n"
+     " -0x1.921fb4p1 x;f=fma n -0x1.4442dp-23 f;f:fma n -0x1.846988p-47 f;t:mov t;a=abs x;c=gtu a 105615;"
+     "if c;f,t=turn a 0x40000000;end;r=sine f t;",
+     "t=fma x 0x1.45f306dc9c883p-2 0.5;t=add t 0x1.8p52;n=sub t 0x1.8p52;n=sub n 0.5;f=fma n"
+     " -0x1.921fb54442d18p1 x;f=fma n -0x1.1a62633145c06p-53 f;f:fma n -0x1.c1cd129024e08p-106 f;"
+     "t,l=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t=turn a 0x40000000;end;r=sine f t;"},
+    {"log2", "f,n,c=log_reduce x;p=poly f -0x1.fd531ap-5 0x1.3a8dbcp-3 -0x1.8fe81ap-3 0x1.aedd94p-3"
+     " -0x1.eb035p-3 0x1.272826p-2 -0x1.7156b8p-2 0x1.ec7238p-2 -0x1.715476p-1;g=mul f f;p=mul p g;"
+     "p=fma f 0x1.715476p0 p;r:fma n 0x1p-23 p;if c;r=log_special x r;end;",
      "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;"
-     "a=fma t 0x1.777d0ffda0d24p-56 a;a=fma w 0x1.71547652b82fep0 a;s=add n h;u=sub s n;u=sub h u;"
-     "a=add a u;r:add s a;if c;c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"},
-    {"log10",
-     PTX__LOG_REDUCE "p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5 -0x1.28df76p-4"
-     " 0x1.63faa2p-4 -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;g=mul f f;p=mul p g;"
-     "p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;" PTX__LOG_FINISH,
+     "a=fma t 0x1.777d0ffda0d24p-56 a;a=fma w 0x1.71547652b82fep0 a;s=add n h;u=sub s n;u=sub h u;a=add a"
+     " u;r:add s a;if c;r=log_special x r;end;"},
+    {"log10", "f,n,c=log_reduce x;p=poly f -0x1.63e4f4p-6 0x1.71ad2ep-5 -0x1.c0a09ep-5 0x1.fc460ep-5"
+     " -0x1.28df76p-4 0x1.63faa2p-4 -0x1.bcb502p-4 0x1.28796ep-3 -0x1.bcb7b2p-3;g=mul f f;p=mul p g;"
+     "p=fma f 0x1.bcb7b2p-2 p;p=fma n -0x1.ec10cp-50 p;r:fma n 0x1.344136p-25 p;if c;r=log_special x r;"
+     "end;",
      "f,n,c=log_reduce x;t,w=ratio f;h=mul t 0x1.bcb7b1526e50ep-2;a=neg h;a=fma t 0x1.bcb7b1526e50ep-2 a;"
      "a=fma t 0x1.95355baaafad3p-57 a;a=fma w 0x1.bcb7b1526e50ep-2 a;s=fma n 0x1.34413509f79ffp-2 h;"
      "u=fma n -0x1.34413509f79ffp-2 s;u=sub h u;a=add a u;a=fma n -0x1.9dc1da994fd21p-59 a;r:add s a;if c;"
-     "c=lt x I;r=sel r x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;end;"},
-    {"log1p",
-     "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;if c;c=gt x 1;v=mul x 0x1p-64;"
-     "w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;e=iadd u -0x3f400000;"
-     "e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;"
-     "p=poly f -0x1.721d3ep-5 0x1.ad4188p-4 -0x1.0db586p-3 0x1.28852ep-3 -0x1.54eb54p-3 0x1.9968fp-3"
-     " -0x1.00004ep-2 0x1.5555a6p-2 -0.5;g=mul f f;p=fma p g f;r:fma n 0x1.62e43p-24 p;c=uge i 0x5f000000;"
-     "if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;r=cps x r;",
-     "v:mov x;d:mov 0;u:add x 1;l,i=unpair u;i=iadd i -0x100000;c=uge i 0x5fe00000;if c;c=gt x 1;"
-     "v=mul x 0x1p-512;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;l,h=unpair u;"
-     "e=iadd h -0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;f=sub g 1;f=fma v g f;"
-     "e=isub e d;n=i2f e;n=mul n 0x1p-20;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;"
-     "u=fma n -0x1.62e42fefa39efp-1 s;u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;"
-     "c=uge i 0x5fe00000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;"
-     "r=cps x r;"},
-    {"sincos",
-     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n -0x1.4442dp-24 f;"
-     "f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;z=mul f f;"
-     "p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;"
-     "q=poly z 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;c=and t 1;c=ine c 0;r=sel q p c;"
-     "s=sel p q c;u=shl t 30;u=and u 0x80000000;r=xor r u;u=iadd t 1;u=shl u 30;u=and u 0x80000000;"
-     "s=xor s u;",
-     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;"
-     "f:fma n -0x1.1a62633145c06p-54 g;f=fma n -0x1.c1cd129024e08p-107 f;t,l=unpair t;t:mov t;a=abs x;"
-     "c=gtu a 0x1p30;if c;f,t=quarter x;end;z=mul f f;p=poly z -0x1.a55d63b54adecp-41"
-     " 0x1.6114a7248fd0bp-33 -0x1.ae643d456116cp-26 0x1.71de3a401a43bp-19 -0x1.a01a01a006d8fp-13"
-     " 0x1.111111111108bp-7 -0x1.5555555555555p-3;p=fma p z 0;p=fma p f f;q=poly z 0x1.a26c2f1446cdbp-45"
+     "r=log_special x r;end;"},
+    {"log1p", "v:mov x;d:mov 0;u:add x 1;i=iadd u -0x800000;c=uge i 0x5f000000;if c;c=gt x 1;v=mul x"
+     " 0x1p-64;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;e=iadd u -0x3f400000;"
+     "e=and e 0xff800000;g=isub 0x3f800000 e;f=sub g 1;f=fma v g f;e=isub e d;n=i2f e;p=ratio f;r:fma n"
+     " 0x1.62e43p-24 p;c=uge i 0x5f000000;if c;c=lt x I;r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;"
+     "r=sel N r c;end;r=cps x r;",
+     "v:mov x;d:mov 0;u:add x 1;l,i=unpair u;i=iadd i -0x100000;c=uge i 0x5fe00000;if c;c=gt x 1;v=mul x"
+     " 0x1p-512;w=mov v;v=sub w 1;v=sel v x c;u=sel w u c;d=isel 0xe0000000 0 c;end;l,h=unpair u;e=iadd h"
+     " -0x3fe6a09e;e=and e 0xfff00000;g=isub 0x3ff00000 e;g=pair 0 g;f=sub g 1;f=fma v g f;e=isub e d;"
+     "n=i2f e;n=mul n 0x1p-20;t,w=ratio f;s=fma n 0x1.62e42fefa39efp-1 t;u=fma n -0x1.62e42fefa39efp-1 s;"
+     "u=sub t u;w=add w u;w=fma n 0x1.abc9e3b39803fp-56 w;r:add s w;c=uge i 0x5fe00000;if c;c=lt x I;"
+     "r=sel r x c;c=eq x -1;r=sel -I r c;c=lt x -1;r=sel N r c;end;r=cps x r;"},
+    {"sincos", "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;f=fma n -0x1.921fb4p0 x;f=fma n"
+     " -0x1.4442dp-24 f;f:fma n -0x1.846988p-48 f;t:mov t;a=abs x;c=gtu a 105615;if c;f,t=quarter x;end;"
+     "z=mul f f;p=poly z -0x1.9952ecp-13 0x1.110776p-7 -0x1.555546p-3;p=fma p z 0;p=fma p f f;q=poly z"
+     " 0x1.99e81ep-16 -0x1.6c0c28p-10 0x1.55554ap-5 -0.5 1;c=and t 1;c=ine c 0;r=sel q p c;s=sel p q c;"
+     "u=shl t 30;u=and u 0x80000000;r=xor r u;u=iadd t 1;u=shl u 30;u=and u 0x80000000;s=xor s u;",
+     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;f:fma n"
+     " -0x1.1a62633145c06p-54 g;f=fma n -0x1.c1cd129024e08p-107 f;t,l=unpair t;t:mov t;a=abs x;c=gtu a"
+     " 0x1p30;if c;f,t=quarter x;end;z=mul f f;p=poly z -0x1.a55d63b54adecp-41 0x1.6114a7248fd0bp-33"
+     " -0x1.ae643d456116cp-26 0x1.71de3a401a43bp-19 -0x1.a01a01a006d8fp-13 0x1.111111111108bp-7"
+     " -0x1.5555555555555p-3;p=fma p z 0;p=fma p f f;q=poly z 0x1.a26c2f1446cdbp-45"
      " -0x1.937eb00509327p-37 0x1.1eed784c61569p-29 -0x1.27e4fb6155d5fp-22 0x1.a01a01a002616p-16"
-     " -0x1.6c16c16c16b4bp-10 0x1.5555555555555p-5 -0x1p-1 0x1p0;c=and t 1;c=ine c 0;r=sel q p c;"
-     "s=sel p q c;u=shl t 30;r=flip r u;u=iadd t 1;u=shl u 30;s=flip s u;"},
-    {"quarter",
-     "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;i=f2q v;h=qsub h i;"
-     "w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;q=neg r;"
-     "q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;c=ine n 0;"
-     "n=isub 0 s;s=isel n s c;",
+     " -0x1.6c16c16c16b4bp-10 0x1.5555555555555p-5 -0x1p-1 0x1p0;c=and t 1;c=ine c 0;r=sel q p c;s=sel p"
+     " q c;u=shl t 30;r=flip r u;u=iadd t 1;u=shl u 30;s=flip s u;"},
+    {"quarter", "h,l=fraction x;s=iadd h 0x20000000;s=shr s 30;h=pair l h;h=qshl h 2;v=q2f h;i=f2q v;"
+     "h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-64;u=fma v -0x1.777a5cp-89 w;r=fma v 0x1.921fb6p-64 u;"
+     "q=neg r;q=fma v 0x1.921fb6p-64 q;q=add q u;n=and x 0x80000000;q=xor q n;r=xor r n;r=fma x 0 r;"
+     "c=ine n 0;n=isub 0 s;s=isel n s c;",
      "h,l=fraction x;s=qadd h 0x2000000000000000;s=qshr s 62;s,k=unpair s;k=qshr l 62;h=qshl h 2;h=or h k;"
-     "l=qshl l 2;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;w=add w u;"
-     "w=mul w 0x1.921fb54442d18p-64;u=fma v 0x1.1a62633145c07p-118 w;r=fma v 0x1.921fb54442d18p-64 u;"
-     "q=neg r;q=fma v 0x1.921fb54442d18p-64 q;q=add q u;k,n=unpair x;n=and n 0x80000000;q=flip q n;"
-     "r=flip r n;r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;"},
-    {"tan",
-     "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n -0x1.4442dp-24 g;"
-     "l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a 105615;if c;"
-     "f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9 0x1.907d6ap-6"
-     " 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;l=neg l;p=fma p f l;p=fma p z h;g=add f p;q=rcpa g;e=neg q;"
-     "f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;c=and t 1;c=ine c 0;r=sel q g c;",
-     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;"
-     "f:fma n -0x1.1a62633145c06p-54 g;l=sub f g;l:fma n 0x1.1a62633145c06p-54 l;h:mul n"
-     " -0x1.c1cd129024e08p-107;t,k=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t,h=quarter x;l=mov 0.0;"
-     "end;z=mul f f;p=poly z 0x1.5df7b95667ca8p-16 -0x1.78552abbc7b8fp-15 0x1.7715c599881adp-14"
-     " -0x1.ba40cdc05e419p-16 0x1.1e476081ccaa2p-13 0x1.d26165166e6bep-13 0x1.37fbeaf360ae3p-11"
-     " 0x1.7d5b30217e20ep-10 0x1.d6d937a6f97cfp-9 0x1.226e123bf9d9fp-7 0x1.664f49a9a231p-6"
-     " 0x1.ba1ba1b463fa7p-5 0x1.1111111118398p-3 0x1.55555555554f1p-2;l=neg l;p=fma p f l;p=fma p z h;"
-     "g=add f p;c=and t 1;c=ine c 0;r:mov g;if c;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;"
-     "q=fma q u q;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;r=neg q;end;"},
-    {"arc",
-     "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;e=neg v;"
-     "e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5 0x1.8c415ap-6"
-     " 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
+     "l=qshl l 2;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;w=add w u;w=mul w"
+     " 0x1.921fb54442d18p-64;u=fma v 0x1.1a62633145c07p-118 w;r=fma v 0x1.921fb54442d18p-64 u;q=neg r;"
+     "q=fma v 0x1.921fb54442d18p-64 q;q=add q u;k,n=unpair x;n=and n 0x80000000;q=flip q n;r=flip r n;"
+     "r=fma x 0 r;c=ine n 0;n=isub 0 s;s=isel n s c;"},
+    {"tan", "t=fma x 0x1.45f306p-1 0x1.8p23;n=sub t 0x1.8p23;g=fma n -0x1.921fb4p0 x;f:fma n"
+     " -0x1.4442dp-24 g;l=sub f g;l:fma n 0x1.4442dp-24 l;h:mul n -0x1.846988p-48;t:mov t;a=abs x;c=gtu a"
+     " 105615;if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z 0x1.340164p-7 0x1.95e686p-9"
+     " 0x1.907d6ap-6 0x1.b583e6p-5 0x1.112dfp-3 0x1.5554dep-2;l=mul l -2;p=fma p f l;p=fma p z h;g=add f"
+     " p;q=rcpa g;e=neg q;f=fma e f 1;e=fma e p f;q=fma q e q;q=neg q;c=and t 1;c=ine c 0;r=sel q g c;",
+     "t=fma x 0x1.45f306dc9c883p-1 0x1.8p52;n=sub t 0x1.8p52;g=fma n -0x1.921fb54442d18p0 x;f:fma n"
+     " -0x1.1a62633145c06p-54 g;l=sub f g;l:fma n 0x1.1a62633145c06p-54 l;h:mul n -0x1.c1cd129024e08p-107;"
+     "t,k=unpair t;t:mov t;a=abs x;c=gtu a 0x1p30;if c;f,t,h=quarter x;l=mov 0.0;end;z=mul f f;p=poly z"
+     " 0x1.5df7b95667ca8p-16 -0x1.78552abbc7b8fp-15 0x1.7715c599881adp-14 -0x1.ba40cdc05e419p-16"
+     " 0x1.1e476081ccaa2p-13 0x1.d26165166e6bep-13 0x1.37fbeaf360ae3p-11 0x1.7d5b30217e20ep-10"
+     " 0x1.d6d937a6f97cfp-9 0x1.226e123bf9d9fp-7 0x1.664f49a9a231p-6 0x1.ba1ba1b463fa7p-5"
+     " 0x1.1111111118398p-3 0x1.55555555554f1p-2;l=neg l;p=fma p f l;p=fma p z h;g=add f p;c=and t 1;"
+     "c=ine c 0;r:mov g;if c;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;q=fma q u q;e=neg q;"
+     "f=fma e f 1;e=fma e p f;q=fma q e q;r=neg q;end;"},
+    {"arc", "a=abs x;c=gt a 0.5;z=fma a -0.5 0.5;y=rsqa z;d=eq z 0;y=sel 0 y d;v=mul z y;h=mul y 0.5;"
+     "e=neg v;e=fma e v z;v=fma e h v;g=mul x x;z=sel z g c;v=sel v a c;p=poly z 0x1.5959aap-5"
+     " 0x1.8c415ap-6 0x1.747b72p-5 0x1.330206p-4 0x1.5555c8p-3;p=mul p z;r=fma p v v;s=mov c;",
      "a=abs x;c=gt a 0.5;v:mov a;z:mul x x;if c;z=fma a -0.5 0.5;v=sqrt z;end;p=poly z"
      " 0x1.0bca20bc36e71p-5 -0x1.599d3b384063ap-6 0x1.64bf5a2ba6ce6p-6 0x1.e2415a0fe22ecp-9"
      " 0x1.617ada64d7afep-7 0x1.757a7a86b95f3p-7 0x1.ca20e6b3af4c7p-7 0x1.1c49e1ee93811p-6"
      " 0x1.6e8bdfafaebefp-6 0x1.f1c71a8d72419p-6 0x1.6db6db7227295p-5 0x1.333333332df54p-4"
      " 0x1.5555555555578p-3;p=mul p z;r=fma p v v;s=mov c;"},
-    {"asin",
-     "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
+    {"asin", "v,c=arc x;w=neg v;w=fma 0x1.85e368p-2 0x1.0808aap1 w;w=add w w;v=sel w v c;r=cps x v;",
      "v,c=arc x;w=fma v -2 0x1.921fb54442d18p0;w=add w 0x1.1a62633145c06p-54;v=sel w v c;r=cps x v;"},
-    {"acos",
-     "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;"
-     "w=fma 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
-     "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;"
-     "w=sub 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;d=lt x 0;v=sel w v d;r=sel v u c;"},
-    {"atan2",
-     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;t:fma e q t;"
-     "c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
-     "end;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;w=neg v;"
-     "w=fma 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
-     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t d;"
-     "z=mul t t;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"
-     " 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6"
-     " 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5"
-     " 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4"
-     " 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3"
-     " 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;v=fma q t t;w=sub 0x1.921fb54442d18p0 v;"
-     "w=add w 0x1.1a62633145c06p-54;v=sel w v p;w=sub 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;"
-     "k,h=unpair y;p=ilt h 0;v=sel w v p;r=cps x v;"},
+    {"acos", "v,c=arc x;u=cps x v;u=neg u;u=fma 0x1.85e368p-1 0x1.0808aap1 u;v=add v v;w=neg v;w=fma"
+     " 0x1.85e368p0 0x1.0808aap1 w;d=lt x 0;v=sel w v d;r=sel v u c;",
+     "v,c=arc x;u=cps x v;u=sub 0x1.1a62633145c06p-54 u;u=add u 0x1.921fb54442d18p0;v=add v v;w=sub"
+     " 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;d=lt x 0;v=sel w v d;r=sel v u c;"},
+    {"atan2", "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;q=rcpa m;t=mul n q;e=neg t;e=fma e m n;"
+     "t:fma e q t;c=geu m 0x1p61;d=ltu n 0x1p-100;c=or c d;if c;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;"
+     "t=sel u t d;end;v=arctan t;w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;v=sel w v p;w=neg v;w=fma"
+     " 0x1.85e368p0 0x1.0808aap1 w;p=ilt y 0;v=sel w v p;r=cps x v;",
+     "a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t=div n m;d=eq n 0;u=sel 0 1 d;d=eq m n;t=sel u t"
+     " d;v=arctan t;w=sub 0x1.921fb54442d18p0 v;w=add w 0x1.1a62633145c06p-54;v=sel w v p;w=sub"
+     " 0x1.921fb54442d18p1 v;w=add w 0x1.1a62633145c07p-53;k,h=unpair y;p=ilt h 0;v=sel w v p;r=cps x v;"},
     {"half_exp2", "", "x=add x x;r=half_exp x;r=add r r;"},
     /* e^2x */
     /* e^|x| / 2 */
-    {"half_exp",
-     "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1 a;"
-     "f=fma n 0x1.05c61p-29 f;p=poly f " PTX__EXP6 ";r:ldx p t;c=gtu a 88;if c;r=scale p t;c=gt a 91;"
-     "r=sel I r c;end;",
-     "a=abs x;t=fma a 0x1.71547652b82fep0 0x1.7ffffffffffffp52;n=sub t 0x1.7ffffffffffffp52;"
-     "f=fma n -0x1.62e42fefa39efp-1 a;f=fma n -0x1.abc9e3b39803fp-56 f;p=poly f 0x1.ad904c20915aap-26"
-     " 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13"
-     " 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3"
-     " 0x1.000000000000ap-1 0x1p0 0x1p0;r:ldx p t;c=gtu a 709;if c;r=scale p t;c=gt a 712;r=sel I r c;end;"},
-    {"sinh",
-     "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.76771ep-19 0x1.a01c22p-13"
-     " 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;",
+    {"half_exp", "a=abs x;t=fma a 0x1.715476p0 0x1.7ffffep23;n=sub t 0x1.7ffffep23;f=fma n -0x1.62e43p-1"
+     " a;f=fma n 0x1.05c61p-29 f;p=exp_poly f;r:ldx p t;c=gtu a 88;if c;r=scale p t;c=gt a 91;r=sel I r c;"
+     "end;",
+     "a=abs x;t=fma a 0x1.71547652b82fep0 0x1.7ffffffffffffp52;n=sub t 0x1.7ffffffffffffp52;f=fma n"
+     " -0x1.62e42fefa39efp-1 a;f=fma n -0x1.abc9e3b39803fp-56 f;p=exp_poly f;r:ldx p t;c=gtu a 709;if c;"
+     "r=scale p t;c=gt a 712;r=sel I r c;end;"},
+    {"sinh", "h=half_exp x;e=rcpa h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.76771ep-19"
+     " 0x1.a01c22p-13 0x1.1110eap-7 0x1.555556p-3;p=mul p z;p=fma p a a;c=lt a 1;r=sel p h c;r=cps x r;",
      "h=half_exp x;e=rcp h;h=fma e -0.25 h;z=mul x x;a=abs x;p=poly z 0x1.408047a116c47p-48"
      " 0x1.aaba1e495a844p-41 0x1.612abdc070688p-33 0x1.ae644b33a704ap-26 0x1.71de3a60a9856p-19"
      " 0x1.a01a01a00db3dp-13 0x1.111111111117cp-7 0x1.5555555555555p-3;p=mul p z;p=fma p a a;c=lt a 1;"
      "r=sel p h c;r=cps x r;"},
     {"cosh", "h=half_exp x;e=rcpa h;r=fma e 0.25 h;", "h=half_exp x;e=rcp h;r=fma e 0.25 h;"},
-    {"root3",
-     "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
+    {"root3", "l=lg2a x;l=mul l 0x1.555556p-2;v=ex2a l;w=mul v v;e=neg x;e=fma w v e;w=rcpa w;e=mul e w;"
      "r=fma e -0x1.555556p-2 v;", ""},
-    {"cbrt",
-     "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a 0x1p24;r=root3 r;r=mul r 0x1p-8;"
-     "u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
+    {"cbrt", "a=abs x;r:root3 a;i=iadd a -0x800000;c=uge i 0x7f000000;if c;r=mul a 0x1p24;r=root3 r;"
+     "r=mul r 0x1p-8;u=add a a;c=eq u a;r=sel a r c;end;r=cps x r;",
      "a:abs x;d:mov 341;l,h=unpair a;i=iadd h -0x100000;c=uge i 0x7fe00000;if c;a=mul a 0x1p54;d=mov 359;"
      "end;l,h=unpair a;k=shr h 20;o=uhi k 0x55555556;i=imul o 3;i=isub k i;i=iadd i 1023;i=shl i 20;"
      "h=and h 0xfffff;h=or h i;m=pair l h;g=nar m;g=lg2a g;g=gmul g -0x1.555556p-2;g=ex2a g;y=wid g;"
@@ -11468,141 +11407,122 @@ static const ptx__formula ptx__formulas[] = {
      "r=fma e w r;i=isub o d;r:ldx r i;if c;a=abs x;u=add a a;c=eq u a;r=sel a r c;c=nan x x;r=sel x r c;"
      "end;r=cps x r;"},
     {"root2", "v=rsqa x;r=mul x v;e=neg r;e=fma e r x;v=mul v 0.5;r=fma e v r;", "r=sqrt x;"},
-    {"hypot",
-     "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;if c;a=abs x;b=abs y;"
-     "m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;u=mul x k;v=mul y k;h=mul u u;"
-     "w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;r=sel I r d;end;",
+    {"hypot", "h=mul x x;h=fma y y h;r:root2 h;i=iadd h -0x12000000;c=uge i 0x6c000000;if c;a=abs x;"
+     "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-70 0x1p90 d;i=sel 0x1p70 0x1p-90 d;u=mul x k;v=mul y k;"
+     "h=mul u u;w=fma v v h;h=root2 w;r=mul h i;d=eq w 0;r=sel 0 r d;d=eq m I;r=sel I r d;end;",
      "h=mul x x;h=fma y y h;r:sqrt h;k,i=unpair h;i=iadd i -0x10000000;c=uge i 0x6fe00000;if c;a=abs x;"
      "b=abs y;m=max a b;d=gt m 1;k=sel 0x1p-520 0x1p600 d;i=sel 0x1p520 0x1p-600 d;u=mul x k;v=mul y k;"
      "h=mul u u;w=fma v v h;h=sqrt w;r=mul h i;d=eq m I;r=sel I r d;end;"},
-    {"erf",
-     "a=abs x;z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4"
-     " -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3"
-     " -0x1.e20644p-1 -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;"
-     "r=sel q p c;r=cps x r;",
-     "a=abs x;c=lt a 1;r:mov a;if c;z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27"
-     " -0x1.5bfe2632d34d9p-23 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14"
-     " -0x1.c02db013f82a9p-11 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4"
-     " -0x1.812746b0379b2p-2 0x1.06eba8214db68p-3;r=fma p a a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
-    {"erfc",
-     "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w 1;"
-     "e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
+    {"erf_small", "z=mul x x;p=poly z 0x1.4917a4p-14 -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6"
+     " 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;r=fma p x x;",
+     "z=mul x x;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
+     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
+     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
+     " 0x1.06eba8214db68p-3;r=fma p x x;"},
+    {"erf", "a=abs x;p=erf_small a;q=poly a -0x1.c5fe7ap-10 0x1.66caeep-6 -0x1.09981ep-3 -0x1.e20644p-1"
+     " -0x1.9d3c22p0 -0x1.a979bep-9;q=ex2a q;q=sub 1 q;c=geu a 1;d=le a I;c=and c d;r=sel q p c;r=cps x r;",
+     "a=abs x;c=lt a 1;r:mov a;if c;r=erf_small a;else;r=erfc a;r=sub 1 r;end;r=cps x r;"},
+    {"erfc", "a=abs x;c=gt a 11;a=sel 11 a c;d=add a 1.5;w=rcpa d;u=sub d 1.5;u=sub u a;e=neg d;e=fma e w"
+     " 1;e=fma u w e;w=fma w e w;v=fma w -3 1;q=poly v -0x1.522d5p-11 0x1.215bb8p-10 0x1.f7565ap-10"
      " -0x1.d908b4p-11 -0x1.364742p-7 -0x1.09bc9cp-7 0x1.8750d2p-5 0x1.35bedcp-4 -0x1.0404eap-1"
-     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;"
-     "n=sub t 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=poly f "
-     PTX__EXP6 ";p=mul p q;r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;z=mul a a;p=poly z 0x1.4917a4p-14"
-     " -0x1.a3d812p-11 0x1.540172p-8 -0x1.b7f88cp-6 0x1.ce2cf2p-4 -0x1.81273ep-2 0x1.06eba8p-3;p=fma p a a;"
-     "p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;u=sub 2 r;r=sel u r c;",
-     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;"
-     "o=sub u a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
+     " 0x1.edf488p-1;q=mul q w;h=mul a a;l=neg h;l=fma a a l;t=fma h -0x1.715476p0 0x1.8p23;n=sub t"
+     " 0x1.8p23;f=neg h;f=fma n -0x1.62e43p-1 f;f=fma n 0x1.05c61p-29 f;f=sub f l;p=exp_poly f;p=mul p q;"
+     "r:ldx p t;c=gtu a 9.1;if c;r=scale p t;end;p=erf_small a;p=sub 1 p;c=lt a 0.65;r=sel p r c;c=lt x 0;"
+     "u=sub 2 r;r=sel u r c;",
+     "a=abs x;c=gt a 28;a=sel 28 a c;d=add a 2;w=rcpd d;e=neg d;u=fma e w 1;w=fma w u w;u=sub d 2;o=sub u"
+     " a;u=fma e w 1;u=fma o w u;w=fma w u w;v=fma w -4 1;q=poly v -0x1.744aae481df86p-27"
      " -0x1.508d347fbbbe2p-24 0x1.5808da131794p-22 -0x1.aeb698f0f5bd2p-26 -0x1.1597ace2cee1dp-21"
      " -0x1.d5feed7b02aefp-22 0x1.a7cf4e2c84d8cp-25 0x1.01a5eb813474bp-19 0x1.ea658b4cfc47p-19"
      " -0x1.2801cc70cbf9bp-20 -0x1.0e995e66123f2p-16 -0x1.6c0de2274eb6bp-16 0x1.1e7a531266c27p-15"
      " 0x1.2efa35b1aca8fp-13 0x1.2053973fadee5p-15 -0x1.5ba4377f246a4p-11 -0x1.b6fbf91a673edp-11"
      " 0x1.9517bb69bcfadp-9 0x1.a89eaff7e68f6p-8 -0x1.606e41551f1p-6 -0x1.2a88e6107d1cep-5"
-     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;"
-     "l=fma a a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n"
-     " -0x1.62e42fefa39efp-1 f;f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=poly f 0x1.ad904c20915aap-26"
-     " 0x1.28ae252d68e08p-22 0x1.71df1af29704ap-19 0x1.a01999392aae7p-16 0x1.a01a012edf547p-13"
-     " 0x1.6c16c18482215p-10 0x1.1111111126ecbp-7 0x1.555555555069cp-5 0x1.55555555554fdp-3"
-     " 0x1.000000000000ap-1 0x1p0 0x1p0;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale p t;end;c=lt a 0.65;"
-     "if c;z=mul a a;p=poly z -0x1.ab0eac3755c5cp-31 0x1.d6e1976ec419fp-27 -0x1.5bfe2632d34d9p-23"
-     " 0x1.b97e37dca0d9cp-20 -0x1.f4ca1f246a228p-17 0x1.f9a2b743aa006p-14 -0x1.c02db013f82a9p-11"
-     " 0x1.565bccf7deeaap-8 -0x1.b82ce311edf49p-6 0x1.ce2f21a0408cep-4 -0x1.812746b0379b2p-2"
-     " 0x1.06eba8214db68p-3;p=fma p a a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
+     " 0x1.1e2deea6b113dp-2 -0x1.5fd386754eff9p-1 0x1.058671b52c776p0;q=mul q w;h=mul a a;l=neg h;l=fma a"
+     " a l;t=fma h -0x1.71547652b82fep0 0x1.8p52;n=sub t 0x1.8p52;f=neg h;f=fma n -0x1.62e42fefa39efp-1 f;"
+     "f=fma n -0x1.abc9e3b39803fp-56 f;f=sub f l;p=exp_poly f;p=mul p q;r:ldx p t;c=gtu a 26;if c;r=scale"
+     " p t;end;c=lt a 0.65;if c;p=erf_small a;r=sub 1 p;end;c=lt x 0;u=sub 2 r;r=sel u r c;"},
     /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
-    {"log2_pair",
-     "e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;e=isub e y;n=i2f e;f=sub m 1;g=fma f 0.5 1;"
-     "g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;z=mul t t;p=poly z 0x1.5db018p-11"
-     " 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;a=neg h;a=fma t 0x1.715476p0 a;"
-     "a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;u=mul t z;a=fma u p a;"
-     "a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;r=add s a;s=sub r s;"
-     "s=sub a s;",
+    {"log2_pair", "e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;e=isub e y;n=i2f e;f=sub m 1;"
+     "g=fma f 0.5 1;g=rcpa g;t=mul f g;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u g;z=mul t t;p=poly z"
+     " 0x1.5db018p-11 0x1.a58226p-9 0x1.277798p-6 -0x1.01b6fp-28;h=mul t 0x1.715476p0;a=neg h;a=fma t"
+     " 0x1.715476p0 a;a=fma t 0x1.4ae0cp-26 a;k=fma z 0x1.715476p-2 0x1.715476p0;a=fma l k a;u=mul t z;"
+     "a=fma u p a;a=fma u 0x1.ec709ep-4 a;s=fma n 0x1p-23 h;u=fma n -0x1p-23 s;u=sub h u;a=add a u;"
+     "r=add s a;s=sub r s;s=sub a s;",
      "l,h=unpair x;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;e=isub e y;n=i2f e;"
      "n=mul n 0x1p-20;f=sub m 1;g=fma f 0.5 1;q=rcpd g;e=neg g;u=fma e q 1;q=fma q u q;u=fma e q 1;"
      "q=fma q u q;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;o=neg z;o=fma t t o;"
-     "k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;"
-     "p=poly z 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16"
+     "k=add l l;o=fma k t o;w=mul t z;b=neg w;b=fma t z b;b=fma t o b;b=fma l z b;p=poly z"
+     " 0x1.638683f9a6ca8p-22 0x1.58c7ae8d471eep-20 0x1.8a0c98b55a76p-18 0x1.c68ed413ffd0dp-16"
      " 0x1.0c9a8567f8c5ap-13 0x1.484b13d641466p-11 0x1.a61762a7af62cp-9 0x1.2776c50ef9bfap-6;p=mul p z;"
      "h=mul t 0x1.71547652b82fep0;a=neg h;a=fma t 0x1.71547652b82fep0 a;a=fma t 0x1.777d0ffda0d24p-56 a;"
      "a=fma l 0x1.71547652b82fep0 a;i=mul w 0x1.ec709dc3a03fdp-4;j=neg i;j=fma w 0x1.ec709dc3a03fdp-4 j;"
      "j=fma w 0x1.d27f05548af0cp-58 j;j=fma b 0x1.ec709dc3a03fdp-4 j;j=fma p w j;s=add h i;u=sub s h;"
      "u=sub i u;a=add a u;a=add a j;m=add n s;u=sub m n;u=sub s u;a=add a u;r=add m a;s=sub m r;s=add a s;"},
-    {"exp2_pair",
-     "s=add x 0x1.8p23;n=sub s 0x1.8p23;f=sub x n;f=add f y;r=poly f 0x1.3f14bap-13 0x1.5f1aeep-10"
-     " 0x1.3b31c6p-7 0x1.c6af6p-5 0x1.ebfbd6p-3 0x1.62e43p-1 1;",
-     "s=add x 0x1.8p52;n=sub s 0x1.8p52;f=sub x n;f=add f y;r=poly f 0x1.e96c003c3eb49p-32"
-     " 0x1.e61da9b9bb9dbp-28 0x1.b52527b1d2ec7p-24 0x1.62bfc627a9254p-20 0x1.ffcbfc6419476p-17"
-     " 0x1.4309130f7bdb8p-13 0x1.5d87fe789f11dp-10 0x1.3b2ab6fb9fd79p-7 0x1.c6b08d704a12ap-5"
-     " 0x1.ebfbdff82c5a6p-3 0x1.62e42fefa39efp-1 0x1p0;"},
+    {"exp2_pair", "s=add x 0x1.8p23;n=sub s 0x1.8p23;f=sub x n;f=add f y;r=exp2_poly f;",
+     "s=add x 0x1.8p52;n=sub s 0x1.8p52;f=sub x n;f=add f y;r=exp2_poly f;"},
     /* 2^(x + y) as r 2^s */
-    {"pow",
-     "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
+    /* x^y = z, but where x is no normal number above 0, or the result none */
+    {"pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;e=lt x"
+     " 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel 0"
+     " I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
+     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;", NULL},
+    {"pow", "v:abs x;d:mov 0;i=iadd x -0x800000;c=uge i 0x7f000000;if c;b=lt v 0x1p-126;w=mul v 0x1p23;"
      "v=sel w v b;d=isel 0xb800000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;l=fma y l u;"
      "p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 125;c=or b c;if c;r=scale p t;c=gt q 130;r=sel I r c;"
-     "c=lt q -152;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
-     "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;"
-     "f=sel 0 I e;r=sel f r u;c=ilt x 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
-     "r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;",
-     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;"
-     "w=mul v 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
-     "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;l,k=unpair x;c=or b c;if c;r=scale p t;"
-     "c=gt q 1030;r=sel I r c;c=lt q -1080;r=sel 0 r c;v=abs x;c=eq v 1;r=sel 1 r c;h=mul y 0.5;i=trc h;"
-     "o=neu i h;i=trc y;j=neu i y;e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;"
-     "e=lt y 0;f=eq v 0;e=xor e f;f=sel 0 I e;r=sel f r u;c=ilt k 0;c=and c o;n=neg r;r=sel n r c;"
-     "c=nan x y;r=sel N r c;c=eq y 0;r=sel 1 r c;c=eq x 1;r=sel 1 r c;end;"},
-    {"tgamma",
-     "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
+     "c=lt q -152;r=sel 0 r c;r=pow_special x y r;end;",
+     "v:abs x;d:mov 0;l,i=unpair x;i=iadd i -0x100000;c=uge i 0x7fe00000;if c;b=lt v 0x1p-1022;w=mul v"
+     " 0x1p54;v=sel w v b;d=isel 0x3600000 0 b;end;h,l=log2_pair v d;q=mul y h;u=neg q;u=fma y h u;"
+     "l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a 1020;c=or b c;if c;r=scale p t;c=gt q 1030;"
+     "r=sel I r c;c=lt q -1080;r=sel 0 r c;r=pow_special x y r;end;"},
+    /* sin(pi x) / pi, of x up to 1/2 */
+    {"sin_pi", "z=mul x x;s=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;s=mul s z;"
+     "r=fma s x x;", ""},
+    {"tgamma", "!a=abs x;c=lt a 2;r:mov a;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;p=poly f -0x1.183994p-16"
      " 0x1.f774bcp-14 -0x1.bcbbap-13 -0x1.307452p-10 0x1.d8eba4p-8 -0x1.3b4f62p-7 -0x1.59adb4p-5"
      " 0x1.551234p-3 -0x1.581608p-5 -0x1.4fcf4p-1 0x1.2788dp-1 0x1p0;d=mul x p;d=sel d p e;y:mov 1.0;"
-     "d:mov d;e=le x -0.5;if e;y=neg p;j=rnd a;g=sub a j;z=mul g g;v=poly z 0x1.959beap-6 -0x1.861152p-3"
-     " 0x1.9f9998p-1 -0x1.a51a5cp0;v=mul v z;v=fma v g g;j=f2i j;j=shl j 31;v=xor v j;d=mul a v;end;"
-     "r=div y d;else;w=rcpa a;g:poly w 0x1.5bae5ep-14 -0x1.204792p-10 0x1.3f4756p-9 -0x1.5d303ep-11"
-     " -0x1.b7e996p-8 0x1.1d30a4p-7 0x1.abcc42p-3 0x1.40d932p1;h,l=log2_pair a 0;b=sub a 0.5;q=mul b h;"
-     "u=neg q;u=fma b h u;u=fma b l u;m=mul a 0x1.715476p0;n=neg m;n=fma a 0x1.715476p0 n;"
+     "d:mov d;e=le x -0.5;if e;y=neg p;j=rnd a;g=sub a j;v=sin_pi g;j=f2i j;j=shl j 31;v=xor v j;d=mul a"
+     " v;end;r=div y d;else;w=rcpa a;g:poly w 0x1.5bae5ep-14 -0x1.204792p-10 0x1.3f4756p-9"
+     " -0x1.5d303ep-11 -0x1.b7e996p-8 0x1.1d30a4p-7 0x1.abcc42p-3 0x1.40d932p1;h,l=log2_pair a 0;b=sub a"
+     " 0.5;q=mul b h;u=neg q;u=fma b h u;u=fma b l u;m=mul a 0x1.715476p0;n=neg m;n=fma a 0x1.715476p0 n;"
      "n=fma a 0x1.4ae0cp-26 n;o:sub q m;k=sub o q;i=sub o k;i=sub q i;k=add m k;i=sub i k;u=sub u n;"
-     "u:add u i;e=lt x 0;b=mov e;v:mov 1.0;if e;j=rnd a;f=sub a j;z=mul f f;v=poly z 0x1.959beap-6"
-     " -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;c=mul v z;v=fma c f f;l=sub f v;l=fma c f l;j=f2i j;"
-     "j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k g v;"
-     "o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x 36;"
-     "r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r c;"
-     "c=nan x x;r=sel x r c;", ""},
-    {"lgamma",
-     "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;"
-     "p=poly f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
+     "u:add u i;e=lt x 0;b=mov e;v:mov 1.0;if e;j=rnd a;f=sub a j;v,c=sin_pi f;l=sub f v;l=fma c f l;"
+     "j=f2i j;j=shl j 31;v=xor v j;l=xor l j;f=mul v a;k=neg f;k=fma v a k;k=fma l a k;v=mul f g;v=fma k"
+     " g v;o=neg o;u=neg u;end;p,t=exp2_pair o u;w:mul p g;if b;p=neg p;w=div p v;end;r=scale w t;e=gt x"
+     " 36;r=sel I r e;k=cps w 0;e=lt x -46;r=sel k r e;end;t=trc x;c=eq t x;e=lt x 0;c=and c e;r=sel N r"
+     " c;c=nan x x;r=sel x r c;", ""},
+    {"lgamma", "!a=abs x;b=lt a 0.5;c=lt a 3.5;r:mov a;if c;d=lt a 1.5;if d;f=sub a 1;f=sel x f b;p=poly"
+     " f -0x1.1bd72cp-2 0x1.ae0e18p-3 0x1.468674p-6 0x1.70ccdap-5 -0x1.18ff02p-3 0x1.169054p-3"
      " -0x1.212864p-3 0x1.59535ap-3 -0x1.a90446p-3 0x1.151c74p-2 -0x1.9a4caep-2 0x1.a51a5ap-1"
      " -0x1.2788dp-1;r=fma p f 0;if b;l=log a;r=sub r l;end;else;f=sub a 2;p=poly f 0x1.b00578p-17"
      " -0x1.3d9558p-14 0x1.856eb8p-13 -0x1.2fc106p-12 0x1.02a814p-11 -0x1.2e0db2p-10 0x1.7a07f2p-9"
      " -0x1.e483cep-8 0x1.5138a6p-6 -0x1.13df76p-4 0x1.4a34c8p-2 0x1.b0ee6p-2;r=fma p f 0;end;else;"
      "w=rcpa a;p=poly w 0x1.8265a8p-11 -0x1.8cea82p-9 0x1.24162ep-15 0x1.55538cp-4 0x1.acfe3ap-2;l=log a;"
-     "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;z=mul f f;"
-     "v=poly z 0x1.959beap-6 -0x1.861152p-3 0x1.9f9998p-1 -0x1.a51a5cp0;v=mul v z;v=fma v f f;j=f2i j;"
-     "j=shl j 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;"
-     "r=sel I r c;", ""},
-    {"atan",
-     "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;z=mul t t;" PTX__ATAN "w=neg v;w=fma 0x1.85e368p-1"
-     " 0x1.0808aap1 w;v=sel w v p;r=cps x v;",
-     "a=abs x;p=gt a 1;t:mov a;if p;t=rcp a;end;z=mul t t;q=poly z -0x1.226050a553f7fp-17"
-     " 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8"
-     " 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5"
-     " 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5"
-     " 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4"
-     " 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;"
-     "v=fma q t t;w=sub 0x1.921fb54442d18p0 v;w=add w 0x1.1a62633145c06p-54;v=sel w v p;r=cps x v;"},
-    {"tanh",
-     "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6 -0x1.b96288p-5"
-     " 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;e=mul a 0x1.715476p1;e=ex2a e;e=add e 1;e=rcpa e;"
-     "e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
+     "l=sub l 1;b=sub a 0.5;r=fma b l p;end;c=le x -0.5;if c;j=rnd a;f=sub a j;v=sin_pi f;j=f2i j;j=shl j"
+     " 31;v=xor v j;v=mul v a;v=abs v;l=log v;r=add l r;r=neg r;e=eq v 0;r=sel I r e;end;c=eq a I;r=sel I"
+     " r c;", ""},
+    {"arctan", "z=mul x x;q=poly z 0x1.7ec1c4p-9 -0x1.0c23fep-6 0x1.61f756p-5 -0x1.3553f4p-4"
+     " 0x1.b4dfdcp-4 -0x1.230abp-3 0x1.9978eep-3 -0x1.5554dcp-2;q=mul q z;r=fma q x x;",
+     "z=mul x x;q=poly z -0x1.226050a553f7fp-17 0x1.b3adbc16bb6bfp-14 -0x1.36ddbe31dec58p-11"
+     " 0x1.1a09eb6c2d0a7p-9 -0x1.6fda3a361b27bp-8 0x1.72e5711affe5dp-7 -0x1.3100f74b67647p-6"
+     " 0x1.ac800f0dd8b79p-6 -0x1.0c9760074ac85p-5 0x1.39067b09d7bffp-5 -0x1.5f253a8c790dfp-5"
+     " 0x1.84b4beb69b338p-5 -0x1.aeda73fef0e06p-5 0x1.e1d48f1df8e8ep-5 -0x1.1110331f89696p-4"
+     " 0x1.3b139be6a0472p-4 -0x1.745d15d26f631p-4 0x1.c71c71b64d37fp-4 -0x1.2492492457605p-3"
+     " 0x1.9999999998c64p-3 -0x1.555555555554dp-2;q=mul q z;r=fma q x x;"},
+    {"atan", "a=abs x;p=gt a 1;t=rcpa a;t=sel t a p;v=arctan t;w=neg v;w=fma 0x1.85e368p-1 0x1.0808aap1 w;"
+     "v=sel w v p;r=cps x v;",
+     "a=abs x;p=gt a 1;t:mov a;if p;t=rcp a;end;v=arctan t;w=sub 0x1.921fb54442d18p0 v;w=add w"
+     " 0x1.1a62633145c06p-54;v=sel w v p;r=cps x v;"},
+    {"tanh", "a=abs x;z=mul x x;p=poly z -0x1.7806d8p-12 0x1.2db79ep-9 -0x1.04675p-7 0x1.600bd6p-6"
+     " -0x1.b96288p-5 0x1.110be6p-3 -0x1.55553cp-2;p=mul p z;p=fma p a a;e=mul a 0x1.715476p1;e=ex2a e;"
+     "e=add e 1;e=rcpa e;e=fma e -2 1;c=lt a 1;r=sel p e c;r=cps x r;",
      "a=abs x;c=lt a 0.56;r:mov a;if c;z=mul x x;p=poly z -0x1.3ee8ef7dd1951p-16 0x1.5a2ac11ec51adp-14"
      " -0x1.e84bb3b866a99p-13 0x1.346724cf25e34p-11 -0x1.7d8c610731134p-10 0x1.d6d25776be90bp-9"
      " -0x1.226e2d676ccb7p-7 0x1.664f484c6b691p-6 -0x1.ba1ba1b94390dp-5 0x1.11111111103a2p-3"
      " -0x1.555555555554cp-2;p=mul p z;r=fma p a a;else;e=min a 20;e=half_exp2 e;e=add e 1;e=rcp e;"
      "e=fma e -2 1;c=nan x x;r=sel x e c;end;r=cps x r;"},
     /* Payne and Hanek: |x| from 2^16 on */
-    {"fraction",
-     "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;c=ine c 0;"
-     "a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
-     "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;"
+    {"fraction", "m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
+     "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab"
+     " c;g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;"
      "b=isel f b c;f=isel g f c;g=isel h g c;a=shf b a e;b=shf f b e;f=shf g f e;l=umul f m;k,l=unpair l;"
      "n=pair l 0;l=umad b m n;k,l=unpair l;r=imad a m l;s=mov k;",
      "l,h=unpair x;m=and h 0xfffff;m=or m 0x100000;m=pair l m;e=shr h 20;e=and e 2047;e=iadd e -1012;"
@@ -11610,14 +11530,13 @@ static const ptx__formula ptx__formulas[] = {
      "k=isub 63 e;a=qshl a e;l=qshr b 1;l=qshr l k;a=or a l;b=qshl b e;l=qshr c 1;l=qshr l k;b=or b l;"
      "c=qshl c e;l=qshr d 1;l=qshr l k;c=or c l;a=qmul a m;d=qhi b m;a=qadd a d;b=qmul b m;d=qhi c m;"
      "s=qadd b d;c=qlt s b;d=isel 1 0 c;d=pair d 0;r=qadd a d;"},
-    {"turn",
-     "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;i=f2q v;"
-     "h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63 u;"
-     "n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
-     "h,l=fraction x;y=pair 0 y;h=qadd h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;"
-     "k=qshr l 63;h=qshl h 1;h=or h k;l=qshl l 1;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;"
-     "u=mul u 0x1p-64;w=add w u;w=mul w 0x1.921fb54442d18p-63;u=fma v 0x1.1a62633145c07p-117 w;"
-     "r=fma v 0x1.921fb54442d18p-63 u;k,n=unpair x;n=and n 0x80000000;r=flip r n;r=fma x 0 r;"},
+    {"turn", "h,l=fraction x;h=iadd h y;s=iadd h 0x40000000;s=shr s 31;h=pair l h;h=qshl h 1;v=q2f h;"
+     "i=f2q v;h=qsub h i;w=q2f h;w=mul w 0x1.921fb6p-63;u=fma v -0x1.777a5cp-88 w;r=fma v 0x1.921fb6p-63"
+     " u;n=and x 0x80000000;r=xor r n;r=fma x 0 r;",
+     "h,l=fraction x;y=pair 0 y;h=qadd h y;s=qadd h 0x4000000000000000;s=qshr s 63;s,k=unpair s;k=qshr l"
+     " 63;h=qshl h 1;h=or h k;l=qshl l 1;v=q2f h;i=f2q v;h=qsub h i;w=q2f h;u=d2f l;u=mul u 0x1p-64;"
+     "w=add w u;w=mul w 0x1.921fb54442d18p-63;u=fma v 0x1.1a62633145c07p-117 w;r=fma v"
+     " 0x1.921fb54442d18p-63 u;k,n=unpair x;n=and n 0x80000000;r=flip r n;r=fma x 0 r;"},
 };
 
 typedef struct ptx__evaluation {
@@ -11665,11 +11584,10 @@ static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     e->at = s;
     if (negative) v = -v;
     if (type == PTX_NONE && point) type = e->type;
-    return type == PTX_F32   ? ptx_f32(v)
-           : type == PTX_F64 ? ptx_f64(v)
-           : type == PTX_U64 ? ptx_u64((uint64_t)v)
-           : type == PTX_S32 ? ptx_s32((int64_t)v)
-                             : ptx_u32((uint32_t)(int64_t)v);
+    if (type == PTX_F32) return ptx_f32(v);
+    if (type == PTX_F64) return ptx_f64(v);
+    if (type == PTX_U64) return ptx_u64((uint64_t)v);
+    return type == PTX_S32 ? ptx_s32((int64_t)v) : ptx_u32((uint32_t)(int64_t)v);
 }
 
 static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
@@ -11766,7 +11684,7 @@ static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     int poly;
     while (name[length] != ' ' && name[length] != ';') length++;
     while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
-    poly = length == 4 && !memcmp(name, "poly", 4);
+    poly = length == 4 && !strncmp(name, "poly", 4);
     type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
     for (e->at += length; *e->at == ' ' && n < 8;) {
         e->at++;
@@ -11777,17 +11695,17 @@ static void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     if (calc < end)
         ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
                  calc->result ? type : PTX_NONE, n, v, 1, out);
-    else if (poly || !memcmp(name, "mov", length))
+    else if (poly || !strncmp(name, "mov", length))
         out[0] = v[n - 1];
-    else if (!memcmp(name, "ldx", length))
+    else if (!strncmp(name, "ldx", length))
         out[0] = ptx__math_scale(e, v[0], v[1]);
-    else if (!memcmp(name, "pair", length))
+    else if (!strncmp(name, "pair", length))
         out[0] = ptx_pack_(e->k, e->site, PTX_B64, 2, v);
-    else if (!memcmp(name, "flip", length))
+    else if (!strncmp(name, "flip", length))
         out[0] = ptx__math_flip(e, v[0], v[1]);
-    else if (!memcmp(name, "table", length))
+    else if (!strncmp(name, "table", length))
         out[0] = ptx__math_table(e, v[0]);
-    else if (!memcmp(name, "unpair", length))
+    else if (!strncmp(name, "unpair", length))
         ptx_unpack_(e->k, e->site, PTX_B32, 2, v[0], out);
     else
         ptx__evaluate(e->k, e->site, ptx__formula_text(name, length, e->type), e->type, n, v, out);
@@ -11797,8 +11715,7 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
     if (e->var[i].cell.handle) {
         if (ptx__is_register(v)) v = ptx_as(v, ptx_type_of(e->var[i].cell));
         ptx_set_(e->k, e->site, e->var[i], v);
-    }
-    else if (variable)
+    } else if (variable)
         e->var[i] = ptx_var_new_(e->k, e->site, v);
     else
         e->value[i] = v;
@@ -11819,19 +11736,14 @@ static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx
             for (i = 0; s[2 * i + 1] == ',';) i++;
             e.at += 2 * i + 2;
             ptx__math_operation(&e, result);
-            for (;; i--) {
-                ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
-                if (!i) break;
-            }
+            do ptx__math_assign(&e, s[2 * i] - 'A', s[2 * i + 1] == ':', result[i]);
+            while (i--);
         } else if (s[0] == 'i') {
             e.at += 3;
             ptx_if_(k, site, ptx__math_operand(&e, PTX_NONE));
         } else {
             e.at += s[1] == 'l' ? 4 : 3;
-            if (s[1] == 'l')
-                ptx_else_(k, site);
-            else
-                ptx_end_(k, site);
+            (s[1] == 'l' ? ptx_else_ : ptx_end_)(k, site);
         }
     }
     e.at = "r";
@@ -11928,9 +11840,6 @@ static ptx_val ptx__times(ptx_kernel *k, const char *site, ptx_val a, ptx_val b)
 static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_val b, ptx_val c) {
     return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
 }
-static ptx_val ptx__minus(ptx_kernel *k, const char *site, ptx_val a) {
-    return ptx_op1_(k, site, PTX_NEG, 0, a);
-}
 
 /* n, or 0 and an error. */
 static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *name, uint32_t n, uint32_t least,
@@ -11956,7 +11865,7 @@ PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, co
     uint32_t i;
     for (i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
-        r[i] = ptx__minus(k, site, ptx__times(k, site, a[l], b[j]));
+        r[i] = ptx_op1_(k, site, PTX_NEG, 0, ptx__times(k, site, a[l], b[j]));
         r[i] = ptx__times_plus(k, site, a[j], b[l], r[i]);
     }
     memcpy(out, r, sizeof r);
@@ -11980,7 +11889,7 @@ PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const 
                              const ptx_val *normal, ptx_val *out) {
     ptx_val d = ptx_dot_(k, site, n, v, normal);
     uint32_t i;
-    d = ptx__minus(k, site, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
+    d = ptx_op1_(k, site, PTX_NEG, 0, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
 

@@ -11153,6 +11153,7 @@ typedef struct ptxk__matmul_columns {
     ptx_val beta, add;          /* add: predicate, beta is not 0 */
     ptx_val c, d, ldc, ldd;     /* of row 0 */
     ptx_val whole;              /* predicate: 4 columns can be accessed at once */
+    ptx_val plain;              /* predicate: so, and C is not read */
 } ptxk__matmul_columns;
 
 static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
@@ -11213,19 +11214,25 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     x = ptx_and(k, x, ptx_u32(4 * f->out_bytes - 1));
     x = ptx_uniform(k, x);
     c->whole = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    y = ptx_setp(k, PTX_EQ, c->beta, ptx_f32(0));
+    c->plain = ptx_and(k, c->whole, y);
     c->c = ptx_ptr_add(k, c->c, at, f->out_bytes);
     c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
 }
 
-/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. */
+/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. to: their
+   address, where C is not read; else NULL. */
 static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
-                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole) {
-    ptx_val x[4], old[4], words[4], p, at, factor = ptx_f32(1), inside[4];
+                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole,
+                                   const ptx_val *to) {
+    ptx_val x[4], old[4], words[4], p, at = c->c, factor = ptx_f32(1), inside[4];
     uint32_t e;
     for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, there, c->inside[e]);
-    at = ptx_mul_wide(k, row, c->ldc);
-    at = ptx_ptr_add(k, c->c, at, f->out_bytes);
-    if (whole) {
+    if (!to) {
+        at = ptx_mul_wide(k, row, c->ldc);
+        at = ptx_ptr_add(k, c->c, at, f->out_bytes);
+    }
+    if (whole && !to) {
         p = ptx_and(k, inside[0], c->add);
         ptxk__load_f32_if(k, &p, f->out, 4, ptx_at(at, 0), old);
     }
@@ -11241,12 +11248,16 @@ static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const p
         x[e] = sum[e];
         if (f->side[0].kind == PTXK_FACTORS_ROW) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], factor);
         x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], c->factor[e]);
-        x[e] = ptx_fma(k, c->beta, old[e], x[e]);
+        if (!to) x[e] = ptx_fma(k, c->beta, old[e], x[e]);
         if (f->flags & PTXK_MATMUL_BIAS) x[e] = ptx_op2(k, PTX_ADD, PTX_RN, x[e], c->bias[e]);
         x[e] = ptxk__matmul_activate(k, f, x[e]);
     }
-    at = ptx_mul_wide(k, row, c->ldd);
-    at = ptx_ptr_add(k, c->d, at, f->out_bytes);
+    if (to) {
+        at = *to;
+    } else {
+        at = ptx_mul_wide(k, row, c->ldd);
+        at = ptx_ptr_add(k, c->d, at, f->out_bytes);
+    }
     if (whole) {
         ptxk_narrow(k, f->out, 4, x, words);
         ptx_guard(k, inside[0]);
@@ -11260,12 +11271,51 @@ static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const p
     }
 }
 
+/* Stores 32 rows of a warp, from row `first` of its part on. from: this thread's place in shared memory;
+   down: its row in the matrix. plain: C is not read, and 4 columns are accessed at once. */
+static void ptxk__matmul_store_rows(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                    const ptxk__matmul_columns *c, ptx_val from, ptx_val down, uint32_t first,
+                                    int plain) {
+    uint32_t pass = 128 / f->side[1].part, unroll = plain ? 4 : 1, u;
+    ptx_val i, at, here, to = c->d, x[4], row, p, q;
+    i = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(unroll * pass));
+    {
+        at = ptx_ptr_add(k, from, i, f->pitch * 4);
+        down = ptx_add(k, down, i);
+        if (first) down = ptx_add(k, down, ptx_u32(first));
+        if (plain) {
+            here = ptx_mul_wide(k, down, c->ldd);
+            to = ptx_ptr_add(k, to, here, f->out_bytes);
+        }
+        for (u = 0; u < unroll; u++) {
+            ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(u * pass * f->pitch * 4)), x);
+            row = u ? ptx_add(k, down, ptx_u32(u * pass)) : down;
+            p = ptx_setp(k, PTX_LT, row, s->limit[0]);
+            if (!f->side[0].k_major && f->tile != 64) {
+                q = ptx_setp(k, PTX_GE, row, s->skip[0]);
+                p = ptx_and(k, p, q);
+            }
+            if (plain) {
+                here = u ? ptxk__advance_rows(k, to, c->ldd, u * pass, f->out_bytes) : to;
+                ptxk__matmul_store_row(k, f, c, row, p, x, 1, &here);
+            } else {
+                ptx_if(k, c->whole);
+                ptxk__matmul_store_row(k, f, c, row, p, x, 1, NULL);
+                ptx_else(k);
+                ptxk__matmul_store_row(k, f, c, row, p, x, 0, NULL);
+                ptx_end(k);
+            }
+        }
+    }
+    ptx_end(k);
+}
+
 /* Writes the tile: 32 rows of a warp at a time pass through shared memory, so that lanes have 4 columns each
    of whole rows. */
 static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t rows = f->side[0].part, columns = f->side[1].part, lanes = columns / 4, first, i, j, h;
     ptxk__matmul_columns c;
-    ptx_val place, to, from, x[4], row, column, at, p, down, i_row;
+    ptx_val place, to, from, x[2], row, column, at, down;
     ptx_bar_sync(k, ptx_imm(0)); /* the stages have been read */
     down = ptx_div(k, s->warp, ptx_u32(f->across));
     down = ptx_mad(k, down, ptx_u32(rows), s->first[0]);
@@ -11296,23 +11346,10 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        i_row = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(32 / lanes));
-        {
-            at = ptx_ptr_add(k, from, i_row, f->pitch * 4);
-            ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, 0), x);
-            row = ptx_add(k, down, i_row);
-            if (first) row = ptx_add(k, row, ptx_u32(first));
-            p = ptx_setp(k, PTX_LT, row, s->limit[0]);
-            if (!f->side[0].k_major && f->tile != 64) {
-                at = ptx_setp(k, PTX_GE, row, s->skip[0]);
-                p = ptx_and(k, p, at);
-            }
-            ptx_if(k, c.whole);
-            ptxk__matmul_store_row(k, f, &c, row, p, x, 1);
-            ptx_else(k);
-            ptxk__matmul_store_row(k, f, &c, row, p, x, 0);
-            ptx_end(k);
-        }
+        ptx_if(k, c.plain);
+        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 1);
+        ptx_else(k);
+        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 0);
         ptx_end(k);
     }
 }

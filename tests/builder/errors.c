@@ -1432,7 +1432,8 @@ static void table(int have_ptxas, const char *base) {
                         continue;
                     for (i = 0; i < (memory_row ? sizeof spaces / sizeof *spaces : 1); i++) {
                         int pairs = !own_kind(row->op) || type == PTX_U32 || type == PTX_F16;
-                        if (ptx__default(row) || !ptx__needed(row)) try_mods(row, type, src, ptx__default(row), spaces[i], pairs);
+                        if (ptx__default(row) || !ptx__needed(row))
+                            try_mods(row, type, src, ptx__default(row), spaces[i], pairs);
                         for (bit = 0; bit < 63; bit++)
                             if (ptx__needed(row) & ~ptx__default(row) & (ptx_mods)1 << bit)
                                 try_mods(row, type, src,

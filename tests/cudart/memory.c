@@ -85,7 +85,8 @@ CUresult runtime_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out) 
                            .dstMemoryType = to, .dstHost = p->dstPtr.ptr, .dstDevice = D(p->dstPtr.ptr),
                            .dstPitch = p->dstPtr.pitch, .dstHeight = p->dstPtr.ysize,
                            .srcArray = (CUarray)p->srcArray, .dstArray = (CUarray)p->dstArray,
-                           .WidthInBytes = p->extent.width * (p->srcArray ? from_texel : to_texel), .Height = p->extent.height,
+                           .WidthInBytes = p->extent.width * (p->srcArray ? from_texel : to_texel),
+                           .Height = p->extent.height,
                            .Depth = p->extent.depth};
     return CUDA_SUCCESS;
 }

@@ -199,8 +199,8 @@ static CUresult copy_bytes(cudaArray_t to, void *memory, cudaArray_const_t from,
     for (; n && !code; y++, x = 0) {
         if (x >= row) return CUDA_ERROR_INVALID_VALUE;
         size_t part = n < row - x ? n : row - x;
-        code = copy_array(to, memory, part, to ? x : 0, to ? y : 0, from, source, part, from ? x : 0, from ? y : 0, part, 1,
-                          kind, async, s);
+        code = copy_array(to, memory, part, to ? x : 0, to ? y : 0, from, source, part, from ? x : 0, from ? y : 0,
+                          part, 1, kind, async, s);
         if (memory) memory = (char *)memory + part;
         if (source) source += part;
         n -= part;

@@ -61,7 +61,8 @@ int main(void)
     static const math_function nothing = {"trunc", 1, 0, 0, NULL, NULL, NULL, NULL};
     uint32_t base[2][3];
     if (!sass_possible("math/sass")) return check_end();
-    printf("%-8s %5s %5s %5s %5s   %5s %5s %5s %5s\n", "", "f32", "usual", "CUDA", "usual", "f64", "usual", "CUDA", "usual");
+    printf("%-8s   %5s %5s %5s %5s   %5s %5s %5s %5s\n", "", "f32", "usual", "CUDA", "usual", "f64", "usual", "CUDA",
+           "usual");
     for (int wide = 0; wide < 2; wide++)
         for (unsigned operands = 1; operands < 3; operands++) {
             math_function f = nothing;

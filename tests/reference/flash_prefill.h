@@ -129,7 +129,7 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
         }
     }
     for (e = 0; e < r->d && !nan && total > 0; e++)
-        bound[e] = 1.1 * (bound[e] + fabs(out[e]) * (error + 4 * u + ref_unit(r->out)))
+        bound[e] = 1.1 * (bound[e] + (out[e] != 0 ? fabs(out[e]) * (error + 4 * u + ref_unit(r->out)) : 0))
                    + (r->out == REF_F16 ? 0x1p-24 : 1e-37)
                    + (r->format == REF_F16 ? 0 : (double)n * 0x1p-117);
     free(score);

@@ -230,7 +230,8 @@ static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index
 {
     const sim_type_info *t = &sim_types[o->type], *wanted = &sim_types[to];
     bool store = lw->s->form->lower == sim_lower_st;
-    if (t->kind == K_PRED || t->bytes > 8 || wanted->bytes > 8 || (t->kind == K_FLOAT && (!store || wanted->kind == K_UINT || wanted->kind == K_SINT))
+    if (t->kind == K_PRED || t->bytes > 8 || wanted->bytes > 8
+        || (t->kind == K_FLOAT && (!store || wanted->kind == K_UINT || wanted->kind == K_SINT))
         || (t->bytes != wanted->bytes && wanted->kind != K_BITS && wanted->kind != K_UINT && wanted->kind != K_SINT)) {
         sim_mismatch(lw, index, "a constant can be added to an integer register only");
         return 0;
