@@ -8364,7 +8364,8 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
     f->m = 2;
     f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
-    for (warps = f->columns > 32 ? 8 : 4; warps; warps--)
+    /* numbers of warps that divide the copies of x evenly need fewer registers */
+    for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
         for (part = 16384; part > 4096; part /= 2) {
             ptxk__gemm_sizes(f, warps, part);
             if (f->shared <= limit) return PTX_E_NONE;
