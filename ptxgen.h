@@ -24,7 +24,7 @@
        ptx_ret(k);
        const char *text = ptx_text(m, NULL);                   // NULL: ptx_get_error(m)->message says why
 
-   INDEX  (the same tags in the same order in all three headers; search for the tag)
+   INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
      [MANUAL]     how to think about it, rules, what it does not do
      [CONFIG]     macros that you may define before including
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning
@@ -760,8 +760,8 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
 /* Sets in a row: {0}, none; types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each a single one
-   or one of the groups above. At most three; two source types; one default. A group that no row has named yet
-   is to be listed here. */
+   or one of the groups above. At most three; two source types; one default. What no row has named yet is to
+   be listed here. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -769,7 +769,7 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(EQU) X(NEU) X(LTU) X(LEU) X(GTU) X(GEU) X(NUM) X(ISNAN)            \
     X(BOOL_AND) X(BOOL_OR) X(BOOL_XOR) X(LO) X(HI) X(WIDE) X(CLAMP) X(WRAP) X(RN) X(RZ) X(RM) X(RP) X(RNA)   \
     X(RS) X(RNI) X(RZI) X(RMI) X(RPI) X(APPROX) X(FULL) X(FTZ) X(SAT) X(OOB) X(SATFINITE) X(RELU) X(NAN)     \
-    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(INFINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)       \
+    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)                   \
     X(SUBNORMAL) X(SURFACE_TRAP) X(SURFACE_ZERO) X(CTA_GROUP_1) X(CTA_GROUP_2) X(PACK_16B) X(UNPACK_16B)     \
     X(ROW_ROW) X(ROW_COL) X(COL_ROW) X(COL_COL) X(WEAK) X(VOLATILE) X(MMIO) X(RELAXED) X(ACQUIRE)            \
     X(RELEASE) X(ACQ_REL) X(SC) X(CTA) X(CLUSTER) X(GPU) X(SYS) X(CA) X(CG) X(CS) X(LU) X(CV) X(WB) X(WT)    \

@@ -26,7 +26,7 @@
        ptxcu_free(cu, y);
        ptxcu_close(cu);                                          // unloads p
 
-   INDEX  (the same tags in the same order in all three headers; search for the tag)
+   INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
      [MANUAL]     how to think about it, rules, what it does not do
      [CONFIG]     macros that you may define before including
      [ERRORS]     the catalogue: one line makes the code, its name and its meaning

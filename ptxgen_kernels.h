@@ -22,7 +22,7 @@
        // ptxk_flash_decode_args, and run plan.launch[0] ... with that struct as the one argument;
        // ptxgen_cuda.h does all that.
 
-   INDEX  (the same tags in the same order in all three headers; search for the tag)
+   INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
      [MANUAL]     what holds for all operations
      [CONFIG]     macros that you may define before including
      [ERRORS]     how a description or a shape is refused

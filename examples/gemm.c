@@ -226,7 +226,7 @@ static int run_quantised(const problem *p) {
         for (j = 0; j < p->k; j++) row[j] = (float)(0.05 * uniform(&state));
         ref_quantise(block, row, p->k, weights + i * row_bytes);
     }
-    x = make(in, (uint64_t)p->m * p->k, &state);
+    x = make((int)in, (uint64_t)p->m * p->k, &state);
     all = (uint64_t)p->m * p->n;
     y = (unsigned char *)need(all * ref_bytes(out));
     memset(y, 0xff, (size_t)all * ref_bytes(out));

@@ -362,6 +362,24 @@ static void path_gemv(path *p) {
     GIVE_BACK(ptxcu_tensor_free(p->cu, &d.workspace));
 }
 
+static void path_matmul(path *p) {
+    static const float a[2 * 3] = {1, 2, 3, 4, 5, 6}, b[3 * 2] = {1, 0, 0, 1, 1, 1};
+    float d[4] = {9, 9, 9, 9};
+    ptxcu_matmul_desc m;
+    memset(&m, 0, sizeof m);
+    m.a = make(p, PTX_F32, 2, 2, 3, 0);
+    m.b = make(p, PTX_F32, 2, 3, 2, 0);
+    m.d = make(p, PTX_F32, 2, 2, 2, 0);
+    STEP(ptxcu_tensor_write(p->cu, &m.a, a, sizeof a, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &m.b, b, sizeof b, NULL));
+    STEP(ptxcu_matmul(p->cu, &m, NULL));
+    STEP(ptxcu_tensor_read(p->cu, d, &m.d, sizeof d, NULL));
+    RIGHT(fabs((double)d[0] - 4) + fabs((double)d[3] - 11) < 1e-5);
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &m.a));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &m.b));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &m.d));
+}
+
 /* Three matrices over one x. */
 static void path_gemv_of_three(path *p) {
     static float w[4 * 32], x[32], y[4] = {9, 9, 9, 9};
@@ -455,7 +473,7 @@ static const struct named {
     {"memory", path_memory, 0},           {"streams", path_streams, 0}, {"graph", path_graph, 0},
     {"programs", path_programs, 0},       {"tensors", path_tensors, 0}, {"attention", path_attention, 0},
     {"programs, kept", path_programs, 1}, {"apart", path_apart, 0},   {"gemv", path_gemv, 0},
-    {"gemv of three", path_gemv_of_three, 0}, {"layers", path_layers, 0}};
+    {"gemv of three", path_gemv_of_three, 0}, {"matmul", path_matmul, 0}, {"layers", path_layers, 0}};
 
 /* Failures that are no error, because there is another way. */
 static int recovers(const char *function, const path *p, int kept) {

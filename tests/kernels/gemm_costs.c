@@ -1,5 +1,5 @@
 /* gemm_costs.c - what gemm costs: machine instructions of sm_90, as ptxas makes them; sectors, bank conflicts and
- * instructions as the CPU driver counts them. */
+ * instructions as the CPU driver counts them; and the deepest rows, which take long. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen_kernels.h"
@@ -131,11 +131,20 @@ static void traffic(void)
     traffic_at(PTXK_Q4_0, 1, 4096, 1.05, 4.2);
 }
 
+/* The largest K. */
+static void deepest_rows(void)
+{
+    problem p = problem_new(PTXK_Q4_K, 1, 3, 1u << 20, 8, PTXK_GEMM_EXACT, 0);
+    problem_run(&p);
+    problem_free(&p);
+}
+
 int main(void)
 {
     start_random();
     if (!open_driver()) return 1;
     instructions_per_weight();
     traffic();
+    deepest_rows();
     return check_end();
 }
