@@ -3056,7 +3056,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 
 #define ptx_sin(k, x) ptx_math1(k, "sin", x)           /* 1.6, 1.6; any x, however large */
 #define ptx_cos(k, x) ptx_math1(k, "cos", x)           /* 1.7, 1.7 */
-#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 2.0, 2.0 */
+#define ptx_tan(k, x) ptx_math1(k, "tan", x)           /* 1.9, 2.0 */
 #define ptx_asin(k, x) ptx_math1(k, "asin", x)         /* 2.0, 2.0 */
 #define ptx_acos(k, x) ptx_math1(k, "acos", x)         /* 1.2, 1.3 */
 #define ptx_atan(k, x) ptx_math1(k, "atan", x)         /* 1.8, 1.6 */
@@ -3072,7 +3072,7 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_log10(k, x) ptx_math1(k, "log10", x)       /* 1.9, 0.6 */
 #define ptx_log1p(k, x) ptx_math1(k, "log1p", x)       /* 1.4, 1.5 */
 #define ptx_cbrt(k, x) ptx_math1(k, "cbrt", x)         /* 0.9, 0.8 */
-#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.7, 1.7 */
+#define ptx_erf(k, x) ptx_math1(k, "erf", x)           /* 1.8, 1.7 */
 #define ptx_erfc(k, x) ptx_math1(k, "erfc", x)         /* 4.0, 4.0 */
 #define ptx_tgamma(k, x) ptx_math1(k, "tgamma", x)     /* 4.0; only f32, a function of the module */
 #define ptx_lgamma(k, x) ptx_math1(k, "lgamma", x)     /* 4.0; the same; see below */

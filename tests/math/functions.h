@@ -33,7 +33,7 @@ static const math_function math_functions[] = {
     ONE(sin, 1.6, 1.6),
     ONE(cos, 1.7, 1.7),
     {"sincos", 1, 1.7, 1.7, sin, NULL, sinl, NULL}, /* and the cosine */
-    ONE(tan, 2.0, 2.0),
+    ONE(tan, 1.9, 2.0),
     ONE(asin, 2.0, 2.0),
     ONE(acos, 1.2, 1.3),
     ONE(atan, 1.8, 1.6),
@@ -49,7 +49,7 @@ static const math_function math_functions[] = {
     ONE(log10, 1.9, 0.6),
     ONE(log1p, 1.4, 1.5),
     ONE(cbrt, 0.9, 0.8),
-    ONE(erf, 1.7, 1.7),
+    ONE(erf, 1.8, 1.7),
     ONE(erfc, 4.0, 4.0),
     ONE(tgamma, 4.0, 0),
     ONE(lgamma, 4.0, 0), /* below -2 in units of lgamma(-x), or 1 */
