@@ -96,8 +96,7 @@ static ptx_val read_factor(graph *g) {
     ptx_val v;
     if (++g->depth > 1000) refuse(g, g->at, "nested too deeply");
     v = read_nested(g);
-    g->depth--;
-    return v;
+    return g->depth--, v;
 }
 
 /* "name = sum;" any number of times, then three sums. x and y are 0 at the centre, y is 1 at the top. */
