@@ -66,8 +66,8 @@ struct operand {
     template <typename N, typename = typename std::enable_if<std::is_arithmetic<N>::value
                                                              || std::is_enum<N>::value>::type>
     operand(N n, const char *f = PX_FILE, int l = PX_LINE)
-        : of(ptx_imm(0)), number(static_cast<double>(n)), whole(0), fraction(std::is_floating_point<N>::value),
-          in(nullptr), file(f), line(l) {
+        : of(ptx_imm(0)), number(static_cast<double>(n)), whole(0),
+          fraction(std::is_floating_point<N>::value), in(nullptr), file(f), line(l) {
         if (!fraction)
             whole = static_cast<std::uint64_t>(n);
         else if (number >= -9223372036854775808.0 && number < 9223372036854775808.0) {
@@ -133,8 +133,8 @@ inline ptx_val operand::as(ptx_type type, kernel *beside) const {
     const char *site = beside->site(file, line);
     if (fraction && !floating && type != PTX_NONE)
         ptx_fail(ptx_kernel_module(beside->k), PTX_E_RANGE, site,
-                 "%g is no whole number, and the value beside it is %s: convert that by cast<float>()", number,
-                 ptx_type_name(type));
+                 "%g is no whole number, and the value beside it is %s: convert that by cast<float>()",
+                 number, ptx_type_name(type));
     switch (type) {
     case PTX_F32: return ptx_f32(number);
     case PTX_F64: return ptx_f64(number);
@@ -184,8 +184,7 @@ inline value abs(const operand &a) { return unary(PTX_ABS, 0, a); }
 inline value select(const value &p, const operand &a, const operand &b) {
     ptx_type type = ptx_type_of(a.in ? a.of : b.of);
     return p.in->make(
-        ptx_op3_(p.in->k, p.in->site(a.file, a.line), PTX_SELP, 0, a.as(type, p.in),
-                          b.as(type, p.in), p.of));
+        ptx_op3_(p.in->k, p.in->site(a.file, a.line), PTX_SELP, 0, a.as(type, p.in), b.as(type, p.in), p.of));
 }
 // Converts, as a cast in C does: cast<float>(i).
 template <typename T> value cast(const operand &a) {
@@ -254,8 +253,7 @@ template <typename F> void loop(const operand &first, const operand &limit, F bo
     kernel *in = limit.in ? limit.in : first.in;
     const char *site = in->site(limit.file, limit.line);
     ptx_type type = ptx_type_of(limit.in ? limit.of : first.of);
-    body(in->make(
-        ptx_for_(in->k, site, first.as(type, in), limit.as(type, in), operand(1).as(type, in))));
+    body(in->make(ptx_for_(in->k, site, first.as(type, in), limit.as(type, in), operand(1).as(type, in))));
     ptx_end_(in->k, site);
 }
 
