@@ -3079,7 +3079,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
-/* lgamma has zeros between its poles: below -2 its error is 4 ulp of lgamma(-x) or 1, whichever is larger. */
+/* lgamma has zeros between its poles: below -2 its error is 4 ulp of the largest of |lgamma(x)|,
+   lgamma(-x) and 1. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -11806,8 +11807,11 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
         if (t != type || (t != PTX_F32 && t != PTX_F64)) {
             int known = i && (type == PTX_F32 || type == PTX_F64);
             ptx_fail(m, PTX_E_TYPE, site,
-                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
-                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+                     "ptx_%s: operand %u is %s, needs %s; %s", name, i + 1, ptx_type_name(t),
+                     known ? ptx_type_name(type) : "f32 or f64",
+                     ptx__is_register(v[i])         ? "ptx_cvt converts, ptx_as reads the same bits"
+                     : known && type == PTX_F64 ? "write ptx_f64(number)"
+                                                : "write ptx_f32(number)");
             return;
         }
     }
