@@ -3079,7 +3079,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_atan2(k, y, x) ptx_math2(k, "atan2", y, x) /* 1.8, 1.7 */
 #define ptx_hypot(k, x, y) ptx_math2(k, "hypot", x, y) /* 1.2, 1.2 */
 #define ptx_pow(k, x, y) ptx_math2(k, "pow", x, y)     /* 1.6, 1.0 */
-/* lgamma has zeros between its poles: below -2 its error is 4 ulp of lgamma(-x) or 1, whichever is larger. */
+/* lgamma has zeros between its poles: below -2 its error is 4 ulp of the largest of |lgamma(x)|,
+   lgamma(-x) and 1. */
 /* Both for little more than one; sine, cosine: pointers to values. 1.7, 1.7. */
 #define ptx_sincos(k, x, sine, cosine) ptx_sincos_((k), PTX__AT, (x), (sine), (cosine))
 
@@ -11590,6 +11591,11 @@ static ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     return type == PTX_S32 ? ptx_s32((int64_t)v) : ptx_u32((uint32_t)(int64_t)v);
 }
 
+/* A typed immediate in a register, where the instruction takes no immediate. */
+static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
+    return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
+}
+
 static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
@@ -11605,6 +11611,7 @@ static ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     if (minus || (c >= '0' && c <= '9')) return ptx__math_number(e, type);
     e->at++;
     v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
+    if (type != e->type && ptx_type_of(v) == e->type) v = ptx__to_register(e->k, e->site, v); /* its bits */
     if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
         v = ptx_as(v, type);
     return v;
@@ -11800,8 +11807,11 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
         if (t != type || (t != PTX_F32 && t != PTX_F64)) {
             int known = i && (type == PTX_F32 || type == PTX_F64);
             ptx_fail(m, PTX_E_TYPE, site,
-                     "ptx_%s: operand %u is %s, needs %s; ptx_cvt converts, ptx_as reads the same bits", name,
-                     i + 1, ptx_type_name(t), known ? ptx_type_name(type) : "f32 or f64");
+                     "ptx_%s: operand %u is %s, needs %s; %s", name, i + 1, ptx_type_name(t),
+                     known ? ptx_type_name(type) : "f32 or f64",
+                     ptx__is_register(v[i])         ? "ptx_cvt converts, ptx_as reads the same bits"
+                     : known && type == PTX_F64 ? "write ptx_f64(number)"
+                                                : "write ptx_f32(number)");
             return;
         }
     }
@@ -11826,6 +11836,10 @@ PTXGEN_API ptx_val ptx_math_(ptx_kernel *k, const char *site, const char *name, 
 }
 PTXGEN_API void ptx_sincos_(ptx_kernel *k, const char *site, ptx_val x, ptx_val *sine, ptx_val *cosine) {
     ptx_val out[3];
+    if (!sine || !cosine) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "ptx_sincos: a pointer to a result is NULL");
+        return;
+    }
     out[0] = out[1] = ptx_imm(0);
     ptx__math_call(k, site, "sincos", 1, &x, out);
     *sine = out[0];
@@ -11850,9 +11864,16 @@ static uint32_t ptx__dimensions(ptx_kernel *k, const char *site, const char *nam
     return 0;
 }
 
+/* Whether a kernel and all arrays were given; else an error. */
+static int ptx__given(ptx_kernel *k, const char *site, const char *name, int arrays) {
+    if (!arrays) ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
+    return k && arrays;
+}
+
 PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
     ptx_val r;
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_dot", a && b)) return ptx__none();
     if (!ptx__dimensions(k, site, "ptx_dot", n, 2, 4)) return ptx__none();
     r = ptx__times(k, site, a[0], b[0]);
     for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
@@ -11863,6 +11884,7 @@ PTXGEN_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, co
                            ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_cross", a && b && out)) return;
     for (i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
         r[i] = ptx_op1_(k, site, PTX_NEG, 0, ptx__times(k, site, a[l], b[j]));
@@ -11876,8 +11898,11 @@ PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, cons
 }
 
 PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, ptx_val *out) {
-    ptx_val d = ptx_dot_(k, site, n, a, a);
+    ptx_val d;
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_normalize", a && out)) return;
+    if (!ptx__dimensions(k, site, "ptx_normalize", n, 2, 4)) return;
+    d = ptx_dot_(k, site, n, a, a);
     if (ptx_type_of(d) == PTX_F64)
         d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
     else
@@ -11887,8 +11912,11 @@ PTXGEN_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, cons
 
 PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
                              const ptx_val *normal, ptx_val *out) {
-    ptx_val d = ptx_dot_(k, site, n, v, normal);
+    ptx_val d;
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_reflect", v && normal && out)) return;
+    if (!ptx__dimensions(k, site, "ptx_reflect", n, 2, 4)) return;
+    d = ptx_dot_(k, site, n, v, normal);
     d = ptx_op1_(k, site, PTX_NEG, 0, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
@@ -11896,6 +11924,7 @@ PTXGEN_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const 
 PTXGEN_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
                           ptx_val t, ptx_val *out) {
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_lerp", a && b && out)) return;
     n = ptx__dimensions(k, site, "ptx_lerp", n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
@@ -11904,6 +11933,7 @@ PTXGEN_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32
                              const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
+    if (!ptx__given(k, site, "ptx_mat_mul", a && b && out)) return;
     n = ptx__dimensions(k, site, "ptx_mat_mul", n, 3, 4);
     if (columns > 1) columns = n;
     for (i = 0; i < n; i++)
@@ -11923,8 +11953,11 @@ PTXGEN_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *coun
                             ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
+    if (!ptx__given(k, site, "ptx_philox", counter && key && out)) return;
     memcpy(c, counter, sizeof c);
     memcpy(keys, key, sizeof keys);
+    c[0] = ptx__to_register(k, site, c[0]);
+    c[2] = ptx__to_register(k, site, c[2]);
     for (round = 0; round < 10; round++) {
         ptx_val wide = ptx_op2_(k, site, PTX_MUL, PTX_WIDE, ptx_as(c[0], PTX_U32), ptx_u32(0xd2511f53u));
         ptx_unpack_(k, site, PTX_U32, 2, wide, a);
@@ -11950,7 +11983,7 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
     ptx_val v[4];
     char full[32];
     uint32_t i;
-    if (!ptx_kernel_module(k) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
+    if (!ptx__given(k, site, name, p != NULL) || !ptx__dimensions(k, site, name, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)
@@ -11968,6 +12001,7 @@ PTXGEN_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name,
 PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_pack_rgba8", rgba != NULL)) return packed;
     for (i = 0; i < 4; i++) {
         v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
                      ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
@@ -11978,6 +12012,8 @@ PTXGEN_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_va
 }
 PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
+    if (!ptx__given(k, site, "ptx_unpack_rgba8", rgba != NULL)) return;
+    packed = ptx__to_register(k, site, packed);
     for (i = 0; i < 4; i++) {
         ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
         rgba[i] = ptx__times(k, site, ptx_cvt_(k, site, 0, PTX_F32, v), ptx_f32(1 / 255.0));
@@ -11985,13 +12021,14 @@ PTXGEN_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packe
 }
 PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, ptx_val high) {
     ptx_val parts[2];
-    parts[0] = ptx_cvt_(k, site, 0, PTX_F16, low);
-    parts[1] = ptx_cvt_(k, site, 0, PTX_F16, high);
+    parts[0] = ptx_cvt_(k, site, 0, PTX_F16, ptx__to_register(k, site, low));
+    parts[1] = ptx_cvt_(k, site, 0, PTX_F16, ptx__to_register(k, site, high));
     return ptx_pack_(k, site, PTX_B32, 2, parts);
 }
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
     ptx_val parts[2];
-    ptx_unpack_(k, site, PTX_F16, 2, packed, parts);
+    if (!ptx__given(k, site, "ptx_unpack_half", out != NULL)) return;
+    ptx_unpack_(k, site, PTX_F16, 2, ptx__to_register(k, site, packed), parts);
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
 }

@@ -55,35 +55,34 @@ template <typename T> class element;
 // An operand of an operator: a value or a number, and the caller's line, by default arguments.
 struct operand {
     ptx_val of;
-    double number; // where `in` is NULL
+    double number;       // where `in` is NULL
+    std::uint64_t whole; // the same, exactly, where it is no fraction
+    bool fraction;
     kernel *in;
     const char *file;
     int line;
     operand(const value &v, const char *f = PX_FILE, int l = PX_LINE)
-        : of(v.of), number(0), in(v.in), file(f), line(l) {}
+        : of(v.of), number(0), whole(0), fraction(false), in(v.in), file(f), line(l) {}
     template <typename N, typename = typename std::enable_if<std::is_arithmetic<N>::value
                                                              || std::is_enum<N>::value>::type>
     operand(N n, const char *f = PX_FILE, int l = PX_LINE)
-        : of(ptx_imm(0)), number(static_cast<double>(n)), in(nullptr), file(f), line(l) {}
+        : of(ptx_imm(0)), number(static_cast<double>(n)), whole(0),
+          fraction(std::is_floating_point<N>::value), in(nullptr), file(f), line(l) {
+        if (!fraction)
+            whole = static_cast<std::uint64_t>(n);
+        else if (number >= -9223372036854775808.0 && number < 9223372036854775808.0) {
+            whole = static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
+            fraction = static_cast<double>(static_cast<std::int64_t>(number)) != number; // 2.0 is whole
+        }
+    }
     operand(const variable &v, const char *f = PX_FILE, int l = PX_LINE);
     template <typename T> operand(const element<T> &e, const char *f = PX_FILE, int l = PX_LINE);
     value get() const {
         value v = {of, in};
         return v;
     }
-    // As a ptx_val; a number takes `type`.
-    ptx_val as(ptx_type type) const {
-        if (in) return of;
-        switch (type) {
-        case PTX_F32: return ptx_f32(number);
-        case PTX_F64: return ptx_f64(number);
-        case PTX_U32: return ptx_u32(static_cast<std::uint64_t>(number));
-        case PTX_S32: return ptx_s32(static_cast<std::int64_t>(number));
-        case PTX_U64: return ptx_u64(static_cast<std::uint64_t>(number));
-        case PTX_S64: return ptx_s64(static_cast<std::int64_t>(number));
-        default: return ptx_imm(static_cast<std::int64_t>(number));
-        }
-    }
+    // As a ptx_val of that kernel; a number takes `type`.
+    ptx_val as(ptx_type type, kernel *beside) const;
 };
 
 template <typename T> class array {
@@ -107,7 +106,7 @@ class kernel {
     }
     value global_x() { return make(ptx_global_x(k)); }
     value global_y() { return make(ptx_global_y(k)); }
-    template <typename T> value constant(T number) { return make(operand(number).as(type_of<T>::is)); }
+    template <typename T> value constant(T number) { return make(operand(number).as(type_of<T>::is, this)); }
     void end() { ptx_ret(k); }
     value make(const ptx_val &v) {
         value made = {v, this};
@@ -127,10 +126,32 @@ class kernel {
     kernel &operator=(const kernel &);
 };
 
+inline ptx_val operand::as(ptx_type type, kernel *beside) const {
+    if (in) return of;
+    std::int64_t low = static_cast<std::int64_t>(whole);
+    bool floating = type == PTX_F16 || type == PTX_BF16 || type == PTX_F32 || type == PTX_F64;
+    const char *site = beside->site(file, line);
+    if (fraction && !floating && type != PTX_NONE)
+        ptx_fail(ptx_kernel_module(beside->k), PTX_E_RANGE, site,
+                 "%g is no whole number, and the value beside it is %s: convert that by cast<float>()",
+                 number, ptx_type_name(type));
+    switch (type) {
+    case PTX_F32: return ptx_f32(number);
+    case PTX_F64: return ptx_f64(number);
+    case PTX_U32: return ptx_u32(whole); // refused where it does not fit
+    case PTX_S32: return number > 0 && low < 0 ? ptx_s32(INT64_MAX) : ptx_s32(low);
+    case PTX_U64:
+    case PTX_S64:
+        if (low + (INT64_C(1) << 54) < 0 || low >> 54 > 0) return ptx_wide_(beside->k, site, type, whole);
+        return type == PTX_U64 ? ptx_u64(whole) : ptx_s64(low);
+    default: return ptx_imm(low);
+    }
+}
+
 inline value binary(ptx_op_id op, ptx_mods mods, const operand &a, const operand &b) {
     kernel *in = a.in ? a.in : b.in;
     ptx_type type = ptx_type_of(a.in ? a.of : b.of);
-    return in->make(ptx_op2_(in->k, in->site(a.file, a.line), op, mods, a.as(type), b.as(type)));
+    return in->make(ptx_op2_(in->k, in->site(a.file, a.line), op, mods, a.as(type, in), b.as(type, in)));
 }
 inline value unary(ptx_op_id op, ptx_mods mods, const operand &a) {
     return a.in->make(ptx_op1_(a.in->k, a.in->site(a.file, a.line), op, mods, a.of));
@@ -163,7 +184,7 @@ inline value abs(const operand &a) { return unary(PTX_ABS, 0, a); }
 inline value select(const value &p, const operand &a, const operand &b) {
     ptx_type type = ptx_type_of(a.in ? a.of : b.of);
     return p.in->make(
-        ptx_op3_(p.in->k, p.in->site(a.file, a.line), PTX_SELP, 0, a.as(type), b.as(type), p.of));
+        ptx_op3_(p.in->k, p.in->site(a.file, a.line), PTX_SELP, 0, a.as(type, p.in), b.as(type, p.in), p.of));
 }
 // Converts, as a cast in C does: cast<float>(i).
 template <typename T> value cast(const operand &a) {
@@ -181,7 +202,7 @@ class variable {
     }
     operator value() const { return get(nullptr, 0); }
     variable &operator=(const operand &x) {
-        ptx_set_(in->k, in->site(x.file, x.line), of, x.as(ptx_type_of(of.cell)));
+        ptx_set_(in->k, in->site(x.file, x.line), of, x.as(ptx_type_of(of.cell), in));
         return *this;
     }
     variable &operator=(const variable &x) { return *this = operand(x); }
@@ -195,16 +216,16 @@ class variable {
     ptx_var of;
 };
 inline operand::operand(const variable &v, const char *f, int l)
-    : of(v.get(f, l).of), number(0), in(v.in), file(f), line(l) {}
+    : of(v.get(f, l).of), number(0), whole(0), fraction(false), in(v.in), file(f), line(l) {}
 
 // x[i]: a load where it is used, a store where it is assigned.
 template <typename T> class element {
   public:
     element(const value &base, const operand &i)
         : in(base.in), file(i.file), line(i.line),
-          at(ptx_elem_(in->k, in->site(file, line), type_of<T>::is, base.of, i.as(PTX_S64))) {}
+          at(ptx_elem_(in->k, in->site(file, line), type_of<T>::is, base.of, i.as(PTX_S64, in))) {}
     void operator=(const operand &x) const {
-        ptx_st_(in->k, in->site(x.file, x.line), type_of<T>::is, at, x.as(type_of<T>::is));
+        ptx_st_(in->k, in->site(x.file, x.line), type_of<T>::is, at, x.as(type_of<T>::is, in));
     }
     void operator=(const element &x) const { *this = operand(x); }
     element(const element &) = default;
@@ -219,7 +240,8 @@ template <typename T> element<T> array<T>::operator[](const operand &index) cons
 }
 template <typename T>
 operand::operand(const element<T> &e, const char *f, int l)
-    : of(ptx_ld_(e.in->k, e.in->site(f, l), type_of<T>::is, e.at)), number(0), in(e.in), file(f), line(l) {}
+    : of(ptx_ld_(e.in->k, e.in->site(f, l), type_of<T>::is, e.at)), number(0), whole(0), fraction(false),
+      in(e.in), file(f), line(l) {}
 
 // Control flow: the bodies are functions without arguments, and of the index.
 template <typename F> void when(const operand &p, F body) {
@@ -228,12 +250,24 @@ template <typename F> void when(const operand &p, F body) {
     ptx_end_(p.in->k, p.in->site(p.file, p.line));
 }
 template <typename F> void loop(const operand &first, const operand &limit, F body) { // up to limit - 1
-    kernel *in = limit.in;
+    kernel *in = limit.in ? limit.in : first.in;
     const char *site = in->site(limit.file, limit.line);
-    ptx_type type = ptx_type_of(limit.of);
-    body(in->make(ptx_for_(in->k, site, first.as(type), limit.of, operand(1).as(type))));
+    ptx_type type = ptx_type_of(limit.in ? limit.of : first.of);
+    body(in->make(ptx_for_(in->k, site, first.as(type, in), limit.as(type, in), operand(1).as(type, in))));
     ptx_end_(in->k, site);
 }
+
+// Of numbers alone there is no kernel to emit to: start from k.constant(1.0f).
+#define PX_NUMBERS(A, B)                                                                                     \
+    typename std::enable_if<std::is_arithmetic<A>::value && std::is_arithmetic<B>::value>::type
+template <typename A, typename B> PX_NUMBERS(A, B) min(A, B) = delete;
+template <typename A, typename B> PX_NUMBERS(A, B) max(A, B) = delete;
+template <typename A> PX_NUMBERS(A, A) sqrt(A) = delete;
+template <typename A> PX_NUMBERS(A, A) abs(A) = delete;
+template <typename T, typename A> PX_NUMBERS(A, A) cast(A) = delete;
+template <typename A, typename F> PX_NUMBERS(A, A) when(A, F) = delete;
+template <typename A, typename B, typename F> PX_NUMBERS(A, B) loop(A, B, F) = delete;
+#undef PX_NUMBERS
 
 } // namespace px
 

@@ -14,7 +14,7 @@
 typedef struct graph { /* the parser emits while it reads: there is no tree */
     ptx_kernel *k;
     const char *text, *at, *name[64]; /* names: x, y, then what the text defines */
-    size_t length[64], names;
+    size_t length[64], names, depth;
     ptx_val value[64];
 } graph;
 
@@ -61,7 +61,7 @@ static ptx_val read_sum(graph *g, int products) {
     return a;
 }
 
-static ptx_val read_factor(graph *g) {
+static ptx_val read_nested(graph *g) {
     static const char *const functions[] = {
         /* by their numbers of arguments; then instructions */
         " floor ceil round fract sign sin cos tan asin acos atan sinh cosh tanh exp exp2 log log2 cbrt erf ",
@@ -92,6 +92,13 @@ static ptx_val read_factor(graph *g) {
     return ptx_math_(g->k, PTX__AT, word + 1, (uint32_t)n + 1, v[0], v[n > 0], v[n]);
 }
 
+static ptx_val read_factor(graph *g) {
+    ptx_val v;
+    if (++g->depth > 1000) refuse(g, g->at, "nested too deeply");
+    v = read_nested(g);
+    return g->depth--, v;
+}
+
 /* "name = sum;" any number of times, then three sums. x and y are 0 at the centre, y is 1 at the top. */
 static void emit_graph(ptx_module *m, const char *text) {
     graph g;
@@ -102,7 +109,7 @@ static void emit_graph(ptx_module *m, const char *text) {
     column = ptx_global_x(k), row = ptx_global_y(k);
     leave_where(k, ptx_setp(k, PTX_GE, column, width));
     leave_where(k, ptx_setp(k, PTX_GE, row, height));
-    g.text = g.at = text, g.names = 0;
+    g.text = g.at = text, g.names = g.depth = 0;
     define(&g, "x", 1, from_centre(k, column, width, height));
     define(&g, "y", 1, ptx_neg(k, from_centre(k, row, height, height)));
     while (next(&g), text = g.at, length = name_length(text),
@@ -129,13 +136,14 @@ int main(int argc, char **argv) {
     const command_line line = {EXAMPLE, "a text as a kernel and a picture", options, 4, NULL, NULL, 0};
     ptx_module *m = ptx_module_new(NULL);
     nvrtc compiler;
-    double seconds;
+    double seconds, other;
     if (!parse_command_line(&line, argc, argv)) return 2;
     seconds = busy_seconds();
     for (rounds = 0; rounds < 20; rounds++) ptx_module_reset(m), emit_graph(m, text), ptx_text(m, NULL);
     seconds = (busy_seconds() - seconds) / rounds;
     printf("%s: text to PTX in %.3f ms", EXAMPLE, 1e3 * seconds);
-    if (nvrtc_open(&compiler)) printf("; by NVRTC in %.1f ms", 1e3 * nvrtc_of_graph(&compiler, text));
+    if (nvrtc_open(&compiler) && (other = nvrtc_of_graph(&compiler, text)) >= 0)
+        printf("; by NVRTC in %.1f ms", 1e3 * other);
     printf("\n");
     return draw_picture(m, width, height, path);
 }
