@@ -141,8 +141,7 @@ install:
 	$(FILL) packaging/ptxgen-config-version.cmake.in >"$(TO)/share/cmake/ptxgen/ptxgen-config-version.cmake"
 
 uninstall:
-	cd "$(TO)" && rm -f $(INSTALLED)
-	-rmdir "$(TO)/share/cmake/ptxgen"
+	if [ -d "$(TO)" ]; then cd "$(TO)" && rm -f $(INSTALLED) && rmdir share/cmake/ptxgen; fi
 
 # What a report of a fault should say about the machine.
 report:

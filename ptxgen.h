@@ -58,8 +58,8 @@
    ARRAYS, STRUCTS  ptx_ld_elem(k, PTX_F32, p, i) reads p[i], ptx_st_elem(k, PTX_F32, p, i, x) writes it, and
           ptx_elem(k, PTX_F32, p, i) is its memory operand. For a field of a C struct, particle.mass:
           ptx_ld_field(k, PTX_F32, p, particle, mass), ptx_st_field(k, PTX_F32, p, particle, mass, x); its
-          address is ptx_field(p, particle, mass). p[i] of an array of structs is at ptx_ptr_add(k, p, i, n),
-          with n the size of a struct.
+          address is ptx_field(p, particle, mass). ptx_ptr_add(k, p, i, n) is the address of p[i], n the size
+          of an element.
    MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers that
           it has.
@@ -2691,9 +2691,9 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 
 /* Textures: `texture` is the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
    results of type PTX_F32, PTX_U32 or PTX_S32, which the object must give; channels that it lacks are 0.
-   Coordinates are f32, in texels or from 0 to 1, as the object says; or 32-bit integers, which name a texel:
-   it is not filtered, and 0 outside. layer: u32; beyond the last: the last. cube: the texel that the
-   direction (x, y, z) of any length points to; f32. */
+   Coordinates are f32, in texels (the first has its centre at 0.5) or from 0 to 1, as the object says; or
+   32-bit integers, which name a texel: it is not filtered, and 0 outside. layer: u32; beyond the last: the
+   last. cube: the texel that the direction (x, y, z) of any length points to; f32. */
 #define ptx_tex_1d(k, type, texture, x, out)                                                                 \
     PTX__TEX(k, PTX_TEX_1D, type, texture, 1, x, ptx_imm(0), ptx_imm(0), ptx_imm(0), out)
 #define ptx_tex_2d(k, type, texture, x, y, out)                                                              \
@@ -3035,9 +3035,10 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
    subnormal numbers; what the hardware approximates ends in _approx or has the instruction's own name
    (ptx_sin_approx above, ptx_ex2). Behind a function stand its errors in f32 and f64: the largest
    |result - exact| in units of the last place (ulp) of the exact value, over all operands, with the
-   approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all operands
-   of the f32 functions of one. The code is put where the call stands: on the usual path 1 to 52 instructions
-   in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of 160 bytes. */
+   approximate instructions inside it anywhere in their documented bounds. `make proof-math` tries all
+   operands of the f32 functions of one. The code is put where the call stands: on the usual path 1 to 52
+   instructions in f32, 20 to 140 in f64; no memory but, for sin, cos and tan of f64 from 2^30 on, a table of
+   160 bytes. */
 
 /* Exact. round: halves away from zero; fract: x - floor(x), below 1; sign: -1, 1 or x, which is 0 or NaN. */
 #define ptx_floor(k, x) ptx_math1(k, "floor", x)
@@ -3048,7 +3049,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
 #define ptx_sign(k, x) ptx_math1(k, "sign", x)
 #define ptx_clamp(k, x, low, high) ptx_math3(k, "clamp", x, low, high)
 #define ptx_step(k, edge, x) ptx_math2(k, "step", edge, x) /* x < edge ? 0 : 1 */
-/* x - y floor(x / y), of the sign of y; the quotient is rounded before floor sees it. */
+/* x - y floor(x / y). The quotient is rounded before floor sees it, so near multiples of y the result may be
+   a rounding error below 0, or y. */
 #define ptx_mod(k, x, y) ptx_math2(k, "mod", x, y)
 #define ptx_mix(k, x, y, t) ptx_math3(k, "mix", x, y, t) /* x (1 - t) + y t, exact at t = 0 and 1 */
 /* t t (3 - 2 t) of t = (x - low) / (high - low), kept in 0 to 1. */

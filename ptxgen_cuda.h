@@ -512,8 +512,8 @@ enum { PTXCU_FILTER_POINT, PTXCU_FILTER_LINEAR };
 typedef struct ptxcu_texture_desc {
     ptxcu_array array;   /* the texels; zero: they lie in `memory` */
     ptxcu_buffer memory; /* texels in device memory, aligned to 512 bytes, owned by the caller */
-    uint32_t type;       /* memory: of a channel, as in ptxcu_array_desc; array: another type of the same */
-    uint32_t channels;   /* size to read it by, with its channels; 0: the array's */
+    uint32_t type;       /* memory: of a channel, as in ptxcu_array_desc; array: 0, or one of the same size */
+    uint32_t channels;   /* of a texel, 1, 2 or 4; 0: the array's, memory: 1 */
     uint32_t width;      /* of memory, in texels */
     uint32_t height;     /* of memory; 0: one dimension, read by integer coordinates only, never filtered */
     size_t pitch;        /* of memory: bytes from row to row, a multiple of 32; 0: no gaps */
@@ -2599,6 +2599,11 @@ static ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, cons
                            (unsigned long long)d->memory.address);
     if (!d->width)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: width of memory is 0 texels");
+    if (!d->height && (d->filter || d->normalized))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: %s is set, and memory of one dimension (height 0) is read "
+                           "by integers: set height to 1, or use an array",
+                           d->normalized ? "normalized" : "filter");
     if (d->height && (pitch % 32 || pitch < row))
         return ptxcu__fail(
             cu, PTXCU_E_ARGUMENT,
@@ -2663,6 +2668,12 @@ static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu
     if (d->anisotropy > 16)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: anisotropy is %u, must be at most 16",
                            (unsigned)d->anisotropy);
+    if (!(d->level_bias - d->level_bias <= 0) || !(d->min_level >= 0) || !(d->max_level >= 0)
+        || (d->max_level > 0 && d->min_level > d->max_level))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_texture_create: level_bias is %g, must be finite; min_level %g and max_level "
+                           "%g must rise from 0 or more (max_level 0: all levels)",
+                           (double)d->level_bias, (double)d->min_level, (double)d->max_level);
     s->filter = (int)d->filter;
     s->mip_filter = (int)d->mip_filter;
     s->flags = (integers && !d->read_normalized ? 1u : 0) | (d->normalized ? 2u : 0) | (d->srgb ? 0x10u : 0)
@@ -2724,6 +2735,9 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
     PTXCU__TRY(ptxcu__check_texel(cu, "ptxcu_texture_create", type, channels));
     PTXCU__TRY(ptxcu__set_sampling(cu, &s, desc, type));
     if (desc->array.handle) {
+        if (desc->memory.address)
+            return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                               "ptxcu_texture_create: array and memory are both set: set one of them");
         if (desc->array.desc.levels && !desc->normalized)
             return ptxcu__fail(
                 cu, PTXCU_E_ARGUMENT,

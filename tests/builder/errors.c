@@ -1534,9 +1534,9 @@ static void garbage(void) {
         for (i = 0; i < sizeof z; i++) {
             state = state * 1664525u + 1013904223u;
             if (round < 256) bytes[i] = (unsigned char)round;
-            else if (round < 3000 || i == (state >> 20) % 16) bytes[i] = (unsigned char)(state >> 24);
+            else if (round < 3000 || i == (state >> 20) % sizeof z) bytes[i] = (unsigned char)(state >> 24);
         }
-        if (round >= 4500) bytes[12] = (unsigned char)(state >> 16 & 7);
+        if (round >= 4500) bytes[sizeof z - 1] = (unsigned char)(state >> 16);
         memcpy(&var, &z, sizeof var);
         memcpy(&label, &z, sizeof label);
         two[0] = two[1] = two[2] = two[3] = z;

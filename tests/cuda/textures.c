@@ -9,6 +9,7 @@
 #include "../cudatest.h"
 #include "../reference/textures.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -1211,6 +1212,9 @@ static void test_refusals(void) {
     BAD_TEXTURE(td.read_normalized = 1, "read_normalized is set, and type is f32");
     BAD_TEXTURE(td.srgb = 1, "srgb is set for f32");
     BAD_TEXTURE(td.anisotropy = 17, "anisotropy is 17");
+    BAD_TEXTURE(td.level_bias = (float)NAN, "level_bias is");
+    BAD_TEXTURE((td.min_level = 2, td.max_level = 1), "min_level 2 and max_level 1");
+    BAD_TEXTURE(td.memory.address = 512, "array and memory are both set");
     BAD_TEXTURE((td.type = PTX_U32, td.filter = PTXCU_FILTER_LINEAR),
                 "filter is linear, and u32 is read as integers");
     BAD_TEXTURE(td.type = PTX_U16, "1 x u16 is read from texels of 4 bytes");
@@ -1225,6 +1229,8 @@ static void test_refusals(void) {
                 "pitch is 36");
     BAD_TEXTURE((td.array = none, td.type = PTX_F32, td.memory = buffer, td.width = 2000),
                 "do not lie in 4096 bytes");
+    BAD_TEXTURE((td.array = none, td.type = PTX_F32, td.memory = buffer, td.width = 4, td.normalized = 1),
+                "memory of one dimension (height 0)");
     EXPECT(cu, ptxcu_surface_create(cu, &array, 0, &surface), PTXCU_E_ARGUMENT,
            "without PTXCU_ARRAY_SURFACE");
     CHECK(!surface);
