@@ -8495,9 +8495,10 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         {"matrix[1].weights", "matrix[1].bias", "matrix[1].y"},
         {"matrix[2].weights", "matrix[2].bias", "matrix[2].y"}};
     static const char *const op = "gemm";
+    static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90)};
     ptxk__gemm f;
     ptxk__span s[4 + 3 * PTXK__GEMM_MATRICES];
-    uint64_t tiles, stride;
+    uint64_t tiles, stride, workspace = UINT64_MAX;
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES];
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
     if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
@@ -8550,10 +8551,14 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
                              (f.flags & PTXK_GEMM_RESIDUAL) != 0);
     ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
     s[count++].same = 1;
-    tiles = ptxk__gemm_row_tiles(&f, n);
-    s[count] =
-        ptxk__span_of("workspace", args->workspace,
-                      ptxk__gemm_parts_at(&f, tiles, ptxk__ceil_div(args->m, f.columns), args->k), 256, 1);
+    for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* of which target, args does not tell */
+        uint64_t least;
+        if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
+        tiles = ptxk__gemm_row_tiles(&f, n);
+        least = ptxk__gemm_parts_at(&f, tiles, ptxk__ceil_div(args->m, f.columns), args->k);
+        if (least < workspace) workspace = least;
+    }
+    s[count] = ptxk__span_of("workspace", args->workspace, workspace, 256, 1);
     s[count] = ptxk__span_written(s[count], 0);
     return ptxk__check_spans(op, s, count + 1, why);
 }
