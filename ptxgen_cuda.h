@@ -2671,8 +2671,8 @@ static ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu
     if (!(d->level_bias - d->level_bias <= 0) || !(d->min_level >= 0) || !(d->max_level >= 0)
         || (d->max_level > 0 && d->min_level > d->max_level))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
-                           "ptxcu_texture_create: level_bias is %g, must be finite; min_level %g and max_level "
-                           "%g must rise from 0 or more (max_level 0: all levels)",
+                           "ptxcu_texture_create: level_bias is %g, must be finite; min_level %g and "
+                           "max_level %g must rise from 0 or more (max_level 0: all levels)",
                            (double)d->level_bias, (double)d->min_level, (double)d->max_level);
     s->filter = (int)d->filter;
     s->mip_filter = (int)d->mip_filter;

@@ -600,7 +600,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
                          activation.
      columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
-                         any of them: the last tile is padded.
+                         any of them: the last tile is padded. Where registers are few for a format or a
+                         target, tiles have fewer, down to 8.
      k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
                          several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the integer scale of
@@ -613,11 +614,12 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          weights and x become sums of two tf32 numbers, less the product of the smaller ones
                          (2^-19 of a product), FAST one (2^-10). Sums of a unit of 256 values (f16, bf16 64,
                          f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
-                         of the unit at most. Of |W| |x|, by the arithmetic of chips, on random data: below
-                         1e-6; FAST below 1e-4 from K = 1024 on.
+                         of the unit at most, where offsets and minima count as products of their own. By
+                         the arithmetic of chips, on random data, of the sum of |w x| of an output: below
+                         2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
-                         squares, overflows f32
+                         squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
      factor NaN, inf     NaN or inf in that row of W only
      all x 0             0 (+ bias, + residual), with eps 0 too
      alignment           as in gemv
@@ -644,7 +646,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t output_type; /* of y and of the residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t columns;     /* rows of x in a tile: 8, 16, 32 or 64; see ptxk_gemm_columns */
+    uint32_t columns;     /* rows of x in a tile, at most: 8, 16, 32 or 64; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
     uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
@@ -652,8 +654,8 @@ typedef struct ptxk_gemm_desc {
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;         /* rows of x and of y, at most 2^22; 0: no launches */
-    uint32_t n;         /* rows of W, at most 2^26 */
+    uint32_t m;         /* rows of x and of y, at most 2^19 (with tiles of 64: 2^22); 0: no launches */
+    uint32_t n;         /* rows of W, at most 2^26 (a gated pair in tiles of 64: 2^25) */
     uint32_t k;         /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
     uint32_t third_n;   /* rows of the third matrix, at least 1 */
@@ -8235,10 +8237,12 @@ static uint32_t ptxk__gemm_row_unit(const ptxk__block *b, uint32_t unit) {
 
 /* The most columns whose sums fit into the registers of a thread. */
 static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t precision, ptx_target target) {
-    uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64;
+    uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64, chip = target & 0xfffu;
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
-    if (c->format->kind == PTXK__GEMM_BLOCKS) most = exact && c->block->id == PTXK_Q4_0 ? 16 : 32;
-    return (target & 0xfffu) < 80 ? most / 2 : most;
+    if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
+    if (c->format->kind == PTXK__GEMM_BLOCKS)
+        most = c->block->id == PTXK_Q4_0 && (exact || chip >= 120) ? 16 : 32;
+    return chip < 80 ? most / 2 : most;
 }
 
 /* Computes the sizes for a number of warps. */
@@ -8456,9 +8460,14 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     tiles = ptxk__gemm_row_tiles(&f, n);
     column_tiles = ptxk__ceil_div(shape->m, f.columns);
     rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
-    if (rasters ? (tiles + rasters - 1) / rasters > 65535 : column_tiles > 65535)
-        return ptxk__refuse(why, PTX_E_DESC, "gemm: m %u and n %u have too many tiles of %u columns",
-                            shape->m, shape->n, f.columns);
+    if (!rasters && column_tiles > 65535)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemm: m is %u, must be at most %u, 65535 tiles of %u: call it for parts of x",
+                            shape->m, 65535 * f.columns, f.columns);
+    if (rasters && (tiles + rasters - 1) / rasters > 65535)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemm: n is %u, must be at most %u, all matrices: call it for parts of W",
+                            (unsigned)rows, 65535 * rasters * f.rows);
     slices = ptxk__gemm_slices(&f, shape, tiles * column_tiles);
     plan->launches = 2;
     l = &plan->launch[0];

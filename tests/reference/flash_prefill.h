@@ -112,7 +112,7 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
     lse[0] = nan ? (double)NAN : total > 0 ? most + log(total) : -INFINITY;
     for (j = 0; j < n && total > 0 && !nan; j++) {
         score[j] /= total;
-        error += score[j] * size[j];
+        if (score[j] > 0) error += score[j] * size[j]; /* size is infinite where q k is, under a cap */
     }
     lse[1] = 1.1 * (error + 8 * u * (1 + fabs(lse[0]) + top));
     for (e = 0; e < r->d; e++) {
@@ -123,8 +123,8 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
         for (e = 0; e < r->d; e++) {
             double v = ref_get(r->v, r->format, v_at + (size_t)(first + j) * v_stride + e);
             out[e] += score[j] * v;
-            bound[e] += score[j] * fabs(v) * (size[j] + r->weight + r->product)
-                        + score[j] * ref_prefill_lifted(r->format, v) * per * (double)n
+            if (score[j] * fabs(v) > 0) bound[e] += score[j] * fabs(v) * (size[j] + r->weight + r->product);
+            bound[e] += score[j] * ref_prefill_lifted(r->format, v) * per * (double)n
                         + fabs(v) * (r->format == REF_F16 ? 0x1p-40 : 0x1p-94) / total;
         }
     }
