@@ -4409,7 +4409,8 @@ static const char *ptx__describe(ptx__operand v) {
         "a number of more than 55 bits, which ptx_wide(k, PTX_U64, bits) makes"};
     if ((v.bits & 255) == PTX__WHY_WIDE && v.kind == PTX__FAR) {
         const unsigned type = PTX__H_TYPE(v.bits);
-        if (type == PTX_F64) return "a number whose handle would lose bits, which ptx_wide(k, PTX_F64, bits) makes";
+        if (type == PTX_F64)
+            return "a number whose handle would lose bits, which ptx_wide(k, PTX_F64, bits) makes";
         if (type == PTX_S64) return "a number of more than 55 bits, which ptx_wide(k, PTX_S64, bits) makes";
         if (type != PTX_U64 && type != PTX_NONE) return "a number that does not fit its type";
     }
@@ -5060,7 +5061,8 @@ static ptx_val ptx__operand_handle(ptx_kernel *k, const ptx__operand *o) {
     ptx_val v;
     if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__register_handle(o);
     v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
-    return o->kind == PTX__IMM && PTX__H_WHAT(v.handle) == PTX__H_NOTHING ? ptx__wide(k, o->type, o->bits) : v;
+    return o->kind == PTX__IMM && PTX__H_WHAT(v.handle) == PTX__H_NOTHING ? ptx__wide(k, o->type, o->bits)
+                                                                         : v;
 }
 
 /* Whether a handle is of this kernel and of a register that exists. */
