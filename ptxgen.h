@@ -2512,7 +2512,8 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
 /* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
    an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
-   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. */
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. The
+   address is among the first 524,288 values of its width; others take ptx_at and ptx_ptr_add. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
 /* The space of an address; PTX_GENERIC of other values. */
