@@ -4355,7 +4355,7 @@ PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
         code = PTX__POLICY_FOREIGN;
     else if (code > PTX__POLICY_LATE)
         code = PTX__POLICY_LATE;
-    mem.access = ptx__with_mods((mem.access & ~((uint64_t)2047 << PTX__A_POLICY)) | code << PTX__A_POLICY,
+    mem.access = ptx__with_mods((mem.access & UINT32_MAX) | code << PTX__A_POLICY,
                                 ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
     return mem;
 }
