@@ -2446,19 +2446,22 @@ enum {
     PTX__WHY_PTR,
     PTX__WHY_INV,
     PTX__WHY_AS_WHAT,
+    PTX__WHY_OFF,
     PTX__WHY_FAR, /* from here on: what does not fit a handle; of an offset, the number is above */
-    PTX__WHY_WIDE
+    PTX__WHY_LATE,
+    PTX__WHY_WIDE /* of a number, its type is in its place */
 };
 static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
     if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
         return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
-    return value << 55 ? UINT64_C(0) + PTX__WHY_WIDE : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
+    return value << 55 ? PTX__HANDLE(PTX__H_NOTHING, type, UINT64_C(0) + PTX__WHY_WIDE)
+                       : PTX__HANDLE(PTX__H_INTEGER_9, type, value >> 9);
 }
 static inline uint64_t ptx__double_handle(uint64_t bits) {
     const uint64_t exponent = (bits >> 52 & 0x7ff) - (1023 - 255);
     if (bits << 1 > UINT64_C(0x7ff) << 53) bits = UINT64_C(0x7ff8) << 48; /* one NaN */
     if (!(bits << 55)) return PTX__HANDLE(PTX__H_FLOAT, PTX_F64, bits >> 9);
-    if (exponent > 511) return PTX__WHY_WIDE;
+    if (exponent > 511) return PTX__HANDLE(PTX__H_NOTHING, PTX_F64, UINT64_C(0) + PTX__WHY_WIDE);
     return PTX__HANDLE(PTX__H_DOUBLE, 0,
                        bits >> 63 << 61 | exponent << 52 | (bits & UINT64_C(0xfffffffffffff)));
 }
@@ -2504,11 +2507,13 @@ PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space);
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate);
 PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
-/* The access with an L2 policy, a 64-bit value from PTX_CREATEPOLICY. */
+/* The access with an L2 policy, a 64-bit value from PTX_CREATEPOLICY, among the first 2,043 values of 64 bits
+   of its kernel. */
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
 /* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
    an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
-   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. */
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. Together at most 2^23, in ptx_at 2^31, either way. The
+   address is among the first 524,288 values of its width; others take ptx_at and ptx_ptr_add. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
 /* The space of an address; PTX_GENERIC of other values. */
@@ -4071,7 +4076,12 @@ static ptx_val ptx__none_for(uint64_t why) {
     v.handle = why;
     return v;
 }
-static ptx_val ptx__far(int64_t offset) { return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3); }
+/* An offset that does not fit; beyond 53 bits, the nearest number that has them. */
+static ptx_val ptx__far(int64_t offset) {
+    const int64_t most = ((int64_t)1 << 52) - 1;
+    offset = offset > most ? most : offset < -most - 1 ? -most - 1 : offset;
+    return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3);
+}
 static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
 /* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
@@ -4219,6 +4229,7 @@ static ptx__operand ptx__without_offset(ptx__operand v, int64_t *offset) {
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
     const uint64_t h = address.handle;
     uint64_t code = 0;
+    if (PTX__H_WHAT(h) == PTX__H_NOTHING) return address;
     if (byte_offset > INT32_MAX || byte_offset < INT32_MIN) return ptx__far(byte_offset);
     if (PTX__H_WHAT(h) == PTX__H_PLACE) {
         byte_offset += ptx__place_offset(h);
@@ -4228,14 +4239,15 @@ PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
             code = PTX__P_BLOCK;
         else
             while (code < PTX__P_BLOCK && ptx__place_types[code] != PTX__H_TYPE(h)) code++;
-        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__P_BLOCK) return ptx__none();
-        if (PTX__INDEX((uint32_t)h) > PTX__P_INDEX_MAX) return ptx__far(byte_offset);
+        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__P_BLOCK)
+            return ptx__none_for(PTX__WHY_OFF);
+        if (PTX__INDEX((uint32_t)h) > PTX__P_INDEX_MAX) return ptx__none_for(PTX__WHY_LATE);
         address.handle = (uint64_t)PTX__H_PLACE << 61 | code << PTX__P_TYPE
                          | (h >> PTX__H_SPACE & 7u) << PTX__P_SPACE
                          | (h >> PTX__H_ALIGN & 15u) << PTX__P_ALIGN | (h >> 32 & 255u) << PTX__P_OWNER
                          | (h & PTX__P_INDEX_MAX) << PTX__P_INDEX;
     } else
-        return ptx__none();
+        return ptx__none_for(PTX__WHY_OFF);
     if (byte_offset > PTX__P_OFFSET_MAX || byte_offset < -PTX__P_OFFSET_MAX - 1) return ptx__far(byte_offset);
     address.handle |= (uint64_t)byte_offset & 0xffffff;
     return address;
@@ -4248,7 +4260,14 @@ static const struct {
     uint8_t first, count, at; /* bits of ptx_mods; where the number is */
 } ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
                           {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
-enum { PTX__POLICY_FOREIGN = 2045, PTX__POLICY_TYPE, PTX__POLICY_NONE, PTX__A_MODS = 32, PTX__A_POLICY = 52 };
+enum {
+    PTX__POLICY_LATE = 2044, /* from here on no index: the register does not fit, or is no policy */
+    PTX__POLICY_FOREIGN,
+    PTX__POLICY_TYPE,
+    PTX__POLICY_NONE,
+    PTX__A_MODS = 32,
+    PTX__A_POLICY = 52
+};
 #define PTX__A_LIST ((uint64_t)1 << 63)
 
 static ptx_mods ptx__access_mods(uint64_t access) {
@@ -4271,7 +4290,7 @@ static ptx_mods ptx__access_mods(uint64_t access) {
 }
 static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
     uint64_t policy = access >> PTX__A_POLICY & 2047, packed = 0;
-    ptx_mods left = mods & ~PTX__M(51), bit;
+    ptx_mods left = mods & ~(PTX_L2_CACHE_HINT | PTX__FAMILY), bit;
     unsigned i, n = 0;
     for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++)
         for (n = 0; n < ptx__access_groups[i].count; n++) {
@@ -4286,6 +4305,18 @@ static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
     if (!left && !(mods >> 62 & 1) && (policy || !(mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)))
         return access | packed << PTX__A_MODS | policy << PTX__A_POLICY;
     access |= PTX__A_LIST | mods >> 62 << 56;
+    /* No access takes more than four of such: keep two that do not fit, and what the first stands beside. */
+    for (i = 0, bit = 0; i < 62; i++) bit += mods >> i & 1;
+    if (bit > 4) {
+        packed = left ? 0 : PTX_L2_CACHE_HINT;
+        for (i = 0, n = 0; i < 62 && n < 2; i++)
+            if (left >> i & 1) packed |= (ptx_mods)1 << i, n++;
+        for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++) {
+            bit = (((ptx_mods)1 << ptx__access_groups[i].count) - 1) << ptx__access_groups[i].first;
+            if (packed & bit) packed |= mods & bit & ~left;
+        }
+        mods = packed;
+    }
     for (i = 0, n = 0; i < 62 && n < 4; i++)
         if (mods >> i & 1) access |= (uint64_t)(i + 1) << (PTX__A_MODS + 6 * n++);
     return access;
@@ -4321,11 +4352,13 @@ PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
     uint64_t code = PTX__INDEX(word) + 1;
     if (!ptx__is_register(policy))
         code = PTX__POLICY_NONE;
-    else if (PTX__TAG(word) != PTX__W_64 || policy.handle >> PTX__H_SPACE & 7 || code >= PTX__POLICY_FOREIGN)
+    else if (PTX__TAG(word) != PTX__W_64 || policy.handle >> PTX__H_SPACE & 7)
         code = PTX__POLICY_TYPE;
     else if (owner)
         code = PTX__POLICY_FOREIGN;
-    mem.access = ptx__with_mods((mem.access & ~((uint64_t)2047 << PTX__A_POLICY)) | code << PTX__A_POLICY,
+    else if (code > PTX__POLICY_LATE)
+        code = PTX__POLICY_LATE;
+    mem.access = ptx__with_mods((mem.access & UINT32_MAX) | code << PTX__A_POLICY,
                                 ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
     return mem;
 }
@@ -4374,8 +4407,17 @@ static const char *ptx__describe(ptx__operand v) {
         "no value (of a ptx_ptr of no register, or to no space)",
         "no value (of a ptx_inv of no predicate)",
         "no value (of a ptx_as of no register: an immediate or the address of a parameter block)",
+        "no value (of a ptx_off of no address)",
         "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
+        "a ptx_off of a register beyond the first 524,288 of its width; ptx_at and ptx_ptr_add take any",
         "a number of more than 55 bits, which ptx_wide(k, PTX_U64, bits) makes"};
+    if ((v.bits & 255) == PTX__WHY_WIDE && v.kind == PTX__FAR) {
+        const unsigned type = PTX__H_TYPE(v.bits);
+        if (type == PTX_F64)
+            return "a number whose handle would lose bits, which ptx_wide(k, PTX_F64, bits) makes";
+        if (type == PTX_S64) return "a number of more than 55 bits, which ptx_wide(k, PTX_S64, bits) makes";
+        if (type != PTX_U64 && type != PTX_NONE) return "a number that does not fit its type";
+    }
     if (v.kind == PTX__NOTHING || v.kind == PTX__FAR)
         return why[(v.bits & 255) <= PTX__WHY_WIDE ? v.bits & 255 : 0];
     if (v.kind == PTX__SYM) return "the address of a parameter block";
@@ -5023,7 +5065,8 @@ static ptx_val ptx__operand_handle(ptx_kernel *k, const ptx__operand *o) {
     ptx_val v;
     if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__register_handle(o);
     v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
-    return o->kind == PTX__IMM && v.handle == PTX__WHY_WIDE ? ptx__wide(k, o->type, o->bits) : v;
+    return o->kind == PTX__IMM && PTX__H_WHAT(v.handle) == PTX__H_NOTHING ? ptx__wide(k, o->type, o->bits)
+                                                                         : v;
 }
 
 /* Whether a handle is of this kernel and of a register that exists. */
@@ -6813,15 +6856,18 @@ static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     const char *site = u->site, *name = ptx__use_name(u);
     static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
-    if (mem->policy - 1 < k->registers[PTX__W_64]) {
+    if (mem->policy < PTX__POLICY_LATE && mem->policy - 1 < k->registers[PTX__W_64]) {
         ptx__word(k, PTX__WORD(PTX__W_64, mem->policy - 1));
         return 1;
     }
     if (mem->policy == PTX__POLICY_FOREIGN)
         ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
     else if (mem->policy == PTX__POLICY_TYPE)
-        ptx__fail(k, PTX_E_TYPE, site,
-                  "%s: the policy is none, or not of the first 2,000 values of 64 bits: %s", name, cure);
+        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, cure);
+    else if (mem->policy == PTX__POLICY_LATE)
+        ptx__fail(k, PTX_E_RANGE, site,
+                  "%s: the policy is not among the first %d values of 64 bits: make it earlier in the kernel",
+                  name, PTX__POLICY_LATE - 1);
     else
         ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, cure);
     return 0;
@@ -9676,7 +9722,7 @@ static unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
         found |= p->about[ptx__slot(p->g, word)] == 2 * p->count;
     for (at = 0; (word = ptx__next_register(p->k, ins, 0, &at)) != 0;)
         if (p->about[ptx__slot(p->g, word)] >> 1 == p->count)
-            found |= p->about[ptx__slot(p->g, word)] & 1 ? 6 : 5;
+            found |= p->about[ptx__slot(p->g, word)] & 1 ? 6u : 5u;
     return found;
 }
 

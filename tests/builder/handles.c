@@ -38,7 +38,7 @@ static int refused(ptx_code code, const char *words) {
 static int integer(int is_signed, uint64_t bits) {
     char text[64];
     ptx_val v = is_signed ? ptx_s64((int64_t)bits) : ptx_u64(bits);
-    int fits = v.handle > 255;
+    int fits = v.handle >> 61 != PTX__H_NOTHING;
     if (is_signed)
         snprintf(text, sizeof text, "add.s64 %%d4, %%d2, %lld;", (long long)bits);
     else
@@ -64,7 +64,7 @@ static int floating(uint64_t bits) {
     int fits;
     memcpy(&value, &bits, sizeof bits);
     v = ptx_f64(value);
-    fits = v.handle > 255;
+    fits = v.handle >> 61 != PTX__H_NOTHING;
     if (value != value) bits = INT64_MAX;
     snprintf(text, sizeof text, ", 0d%016llX;", (unsigned long long)bits);
     start(), ptx_add(k, d, v);
