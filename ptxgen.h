@@ -146,8 +146,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Not expanded where it is called: generators are calls and little else, and would be twice as large; so is
-   what many places call and few come to. */
+/* Never inlined. A generator is little more than calls, and inlining would double its size. Also for code
+   that has many callers and seldom runs. */
 #if defined(__GNUC__)
 #define PTX__APART __attribute__((noinline, unused))
 #elif defined(_MSC_VER)
@@ -176,8 +176,8 @@ extern "C" {
 #define PTX_VERSION_NUMBER (PTX_VERSION_MAJOR * 10000 + PTX_VERSION_MINOR * 100 + PTX_VERSION_PATCH)
 #define PTXGEN_VERSION "0.2.0"
 
-/* What any struct of these headers begins as, all zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST: a
-   conversion in a macro, which is in the caller's file. */
+/* PTX_ZERO initialises any struct of these headers to zero: `ptx_module_desc desc = PTX_ZERO;`. PTX__CAST is
+   the cast for macros, which expand in the caller's file, where old-style casts may be warned of. */
 #ifdef __cplusplus
 #define PTX_ZERO {}
 #define PTX__CAST(type, value) static_cast<type>(value)
@@ -329,8 +329,8 @@ typedef enum ptx_space {
 /* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
 typedef uint64_t ptx_mods;
 
-/* An operand, by value: the library's encoding, see PTX__HANDLE; make values with the functions below. All
-   zero is no value. */
+/* An operand, passed by value. The encoding (PTX__HANDLE) is private: make values with the functions below. A
+   handle of all zeros is no value. */
 typedef struct ptx_val {
     uint64_t handle;
 } ptx_val;
@@ -689,10 +689,10 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    tested of it is read from there.
      OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
      target)
-   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Behind
-   the target an OP may have facts that hold for all of its forms. Of the
-   modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
-   first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
+   The first form of an instruction is an OP, which makes the enumerator PTX_<ID>; further forms are FORMs.
+   After the target, an OP may have facts that hold for all its forms. One modifier of each needed group must
+   be given; if none is, the default is added. The first form that fits the types, the modifiers and the
+   number of operands is taken. The facts are those of ptxas 13.0.
    Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
      number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
@@ -709,21 +709,23 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
-/* FACTS. Who must come together to the instruction: any threads where none is named; MEMBERS, the lanes in
-   its last operand; all of a warp, of a warpgroup, of a block (with a count of threads: of whole warps), of
-   a cluster. */
+/* FACTS. Which threads must execute the instruction together. None of these: no rule. MEMBERS: the lanes in
+   its last operand. WARP, GROUP, BLOCK, CLUSTER: all threads of the warp, warpgroup, block or cluster; a
+   BLOCK instruction that gives a count of threads is for that many, in whole warps. */
 #define PTX__BY_MEMBERS 1u
 #define PTX__BY_WARP 2u
 #define PTX__BY_GROUP 3u
 #define PTX__BY_BLOCK 4u
 #define PTX__BY_CLUSTER 5u
-/* For whom the result is the same: for threads whose operands are, where none is named; LANE other for each
-   thread; LANE_OF, the second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block. */
+/* How uniform the result is. None of these: as uniform as the operands. LANE: it differs between threads.
+   LANE_OF: the second operand names the lane that it comes from. UNI_WARP, UNI_BLOCK: uniform in a warp, in a
+   block. */
 #define PTX__GIVES_LANE (1u << 3)
 #define PTX__GIVES_LANE_OF (2u << 3)
 #define PTX__GIVES_UNI_WARP (3u << 3)
 #define PTX__GIVES_UNI_BLOCK (4u << 3)
-/* What it does to copies and products under way; READ: it reads shared memory, where it names that space. */
+/* Its effect on asynchronous copies and products in flight. READ: it reads shared memory, if it names that
+   space. */
 #define PTX__DOES_COPY (1u << 6)
 #define PTX__DOES_COMMIT (2u << 6)
 #define PTX__DOES_WAIT_GROUPS (3u << 6)
@@ -734,7 +736,8 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__DOES_MMA_COMMIT (8u << 6)
 #define PTX__DOES_MMA_WAIT (9u << 6)
 #define PTX__DOES_BULK (10u << 6)
-/* What ptxas takes no number for: the first operand, those from the second or third on, any. */
+/* Operands for which ptxas refuses an immediate: the first; the second and later; the third and later; all.
+   */
 #define PTX__REGISTER_1 (1u << 10)
 #define PTX__REGISTERS_2 (2u << 10)
 #define PTX__REGISTERS_3 (3u << 10)
@@ -759,9 +762,9 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
 #define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
 
-/* Sets in a row: {0}, none; types, PTX__T2(U32, I64), or modifiers, PTX__M3(RN, FTZ, SAT), each a single one
-   or one of the groups above. At most three; two source types; one default. What no row has named yet is to
-   be listed here. */
+/* How a row writes a set. {0}: none. PTX__T2(U32, I64): types. PTX__M3(RN, FTZ, SAT): modifiers. Each name
+   is a single one or a group from above. A set has at most three names, of source types two, of defaults
+   one. A group or modifier that no row has used so far must be added to these lists. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
@@ -2421,13 +2424,14 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 
 /* -- operands that need no kernel -- */
 
-/* A handle: what it is in the top three bits, below them its type, and 55 bits:
-     REGISTER  space, 4 bits of alignment (log2 + 1, 0: unknown) or 15 for the opposite of a predicate, the
-               owner's tag in 16 bits, a word of the record (PTX__W_*); also parameter blocks, wide numbers
+/* A handle. The top three bits say what it is, the next six are its type, and 55 bits remain:
+     REGISTER  3 bits of space; 4 bits of alignment (log2 + 1, 0: unknown; 15: an inverted predicate); 16 bits
+               of the owning kernel's tag; 32 bits, a word of the record (PTX__W_*). Parameter blocks and wide
+               numbers have this form too.
      INTEGER   the number, sign extended; INTEGER_9 times 2^9
-     FLOAT     the upper bits of a double, the last of them set where one below it is
-   A DOUBLE has 62 bits for a sign, 9 bits of exponent and the mantissa. A PLACE, from ptx_off, has 61: see
-   ptx__read_handle. NOTHING says in its low bits why. */
+     FLOAT     the upper 55 bits of a double; the last is also set if any bit below it is (a sticky bit)
+   Two forms have no type field. A DOUBLE has 62 bits: sign, 9 bits of exponent, mantissa. A PLACE, made by
+   ptx_off, has 61: see PTX__P_TYPE. The low bits of NOTHING say why there is no value: PTX__WHY_*. */
 enum {
     PTX__H_NOTHING,
     PTX__H_REGISTER,
@@ -2440,7 +2444,7 @@ enum {
 #define PTX__HANDLE(what, type, low)                                                                         \
     (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
 #define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
-/* Why a handle is no value: the low bits of NOTHING. The use of such a value says it. */
+/* Why a handle is no value: the low bits of NOTHING. The error at the use of the handle tells this reason. */
 enum {
     PTX__WHY_AS = 1,
     PTX__WHY_PTR,
@@ -3174,7 +3178,7 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-/* An operand as its handle says: see ptx__read_handle. */
+/* An operand, decoded from its handle by ptx__read_handle. */
 typedef struct ptx__operand {
     uint64_t bits;  /* register word, or the immediate */
     uint32_t owner; /* the kernel's tag; 0 for an immediate */
@@ -3191,12 +3195,12 @@ enum {
     PTX__IMM_FLOAT,
     PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
     PTX__PLACE_SYM, /* parameter block + offset */
-    PTX__FAR        /* the same with an offset that does not fit; a number that does not */
+    PTX__FAR        /* an offset or a number that does not fit a handle: see PTX__WHY_FAR */
 };
 #define PTX__INVERTED 0x80u   /* flags: the opposite of that predicate */
 #define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
 
-/* A memory operand, opened. */
+/* A memory operand, decoded from a ptx_mem by ptx__read_memory. */
 typedef struct ptx__access {
     ptx__operand base;
     int64_t offset;
@@ -3258,7 +3262,8 @@ static const ptx__type_fact ptx__types[] = {
 #undef PTX__ROW
 #undef PTX__GAP
 
-/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "no type". */
+/* The facts of a type. An invalid handle may hold a number that is no type: its facts are those of "no
+   type". */
 static const ptx__type_fact *ptx__fact(unsigned type) {
     return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX__NO_TYPE];
 }
@@ -3691,9 +3696,9 @@ struct ptx_kernel {
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     uint32_t first_line; /* of its body, in the text last printed */
     uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
+    uint32_t address_taken, known; /* known: the three below are; 1 while ptx__learn computes them */
     uint32_t exits;                /* threads may end in it */
-    uint32_t bears;                /* the class of threads that may come to a call of it, at most */
+    uint32_t bears;                /* the highest class of divergence that a call of it may stand in */
     uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
@@ -3705,10 +3710,10 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__symbol) locals;
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
-    PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
     PTX__ARRAY(uint64_t) wide;     /* numbers that no handle has room for */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
-    size_t full; /* words in use, up to which there is room for one more instruction by a memo */
+    size_t full; /* while words.count is at most this, a memo can record an instruction without making room */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
@@ -3728,7 +3733,7 @@ struct ptx_module {
     ptx_error error;
     char message[768];
     char error_site[256], error_kernel[256];
-    uint32_t used; /* kernels in use; those behind it keep their memory */
+    uint32_t used; /* kernels in use; later ones, left by a reset, keep their memory for reuse */
     PTX__ARRAY(ptx_kernel *) kernels;
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
@@ -3752,7 +3757,7 @@ struct ptx_module {
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
-    const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
+    const char *slots[PTX__OP_COUNT];  /* its source operands: the text after '=' */
     uint8_t plain[PTX__OP_COUNT];      /* at most one result, no groups, memory or limits: the short way */
 };
 
@@ -4557,8 +4562,8 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     return need & ~have;
 }
 
-/* Check what a mask of modifiers cannot express: whether order, scope, hints and space of an access go
-   together. Returns NULL where they do. */
+/* Check the rules that a set of allowed modifiers cannot express: which orders, scopes, hints and spaces of
+   an access exclude each other. Returns NULL if all is well, else the rule. */
 static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
     ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
     ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
@@ -4595,11 +4600,12 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
     return d->kind == 's' && d->bits > s->bits;
 }
 
-/* Counts of operands: not given, for instructions with a function of their own; at most one result. */
+/* Special counts of operands. ANY: not checked, the instruction has a function of its own. ONE: no result or
+   one. */
 #define PTX__ANY 0xffffu
 #define PTX__ONE 0xfffeu
 
-/* How many registers a group may have, by the letter behind its '+'. */
+/* Whether a group may have n registers; set: the letter after its '+'. */
 static int ptx__length_ok(char set, unsigned n) {
     int power = (n & (n - 1)) == 0;
     switch (set) {
@@ -4696,7 +4702,7 @@ static const char *ptx__counts_text(const ptx__row *row, char *text, size_t size
     return text;
 }
 
-/* The number of the target, and what is declared of blocks and clusters; 0 threads or blocks: nothing. */
+/* The target's number, and the declared sizes of blocks and clusters; 0: not declared. */
 static uint32_t ptx__sm(const ptx_kernel *k) { return k->m->target & 0xfffu; }
 static uint32_t ptx__threads_of(const ptx_kernel *k) { return k->need[0] * k->need[1] * k->need[2]; }
 static uint32_t ptx__most_threads(const ptx_kernel *k) {
@@ -4704,7 +4710,7 @@ static uint32_t ptx__most_threads(const ptx_kernel *k) {
 }
 static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
 
-/* Raise the kernel's .version for something that needs it. of: a number for the message, or negative. */
+/* Raise the kernel's .version to what something needs. of: a number for the message; negative: none. */
 static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
                               uint32_t version) {
     char more[32];
@@ -5017,10 +5023,11 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 /* -- recording -- */
 
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
-/* Whether a kernel or function was made before a reset. Not found once a later one has taken its place. */
+/* Whether a kernel or function was made before ptx_module_reset. Once a later kernel reuses its memory, this
+   can no longer be told. */
 static int ptx__is_stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
     if (!of || of->m != k->m || of->index < k->m->used) return 0;
-    ptx_fail(k->m, PTX_E_FOREIGN, ptx__site(k, site), "%s is of before ptx_module_reset: make it again",
+    ptx_fail(k->m, PTX_E_FOREIGN, ptx__site(k, site), "%s was made before ptx_module_reset: make it again",
              of->function ? "the function" : "the kernel");
     return 1;
 }
@@ -5102,7 +5109,7 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
     return 0;
 }
 
-/* Make room for one more instruction of that many words. Pushing words then needs no checks. */
+/* Make room for one more instruction of that many words, so that pushing them needs no checks. */
 static int ptx__reserve(ptx_kernel *k, size_t words) {
     int ok;
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
@@ -5110,7 +5117,7 @@ static int ptx__reserve(ptx_kernel *k, size_t words) {
         if (!ok) return 0;
     }
     if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
-    /* Fewer words than registers may be: a memo need not count registers. */
+    /* Keep the words fewer than the registers that there may be: then a memo need not count registers. */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
 }
@@ -5141,7 +5148,7 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     return ins;
 }
 
-/* The same, not expanded where it is called: of a plain instruction, and of one without operands. */
+/* ptx__commit out of line: for a plain instruction, and for one without operands. */
 static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, size_t words, size_t results) {
     ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
 }
@@ -5432,14 +5439,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                       const ptx_var *into);
 
 /* -- memos --
-   Most instructions of a kernel resemble an earlier one. The checks of an instruction depend on the kinds of
-   its operands (the upper 16 bits of a handle, which hold neither owner, register nor a small number) and,
-   for numbers, on an upper limit. So the first instruction of a kind leaves a memo. For the next ones only
-   owner, register and limit are checked. */
+   Most instructions of a kernel resemble an earlier one. Their checks depend only on the instruction, its
+   modifiers and the kinds of its operands: the upper 16 bits of each handle, which are the same for any
+   owner, register and small number. So the first instruction of such a request leaves a memo of its checked
+   form. For the next ones, ptx__record checks owners and registers, and immediates against an upper limit in
+   the memo. */
 
 /* The kind of an operand. */
 static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
-/* Where in module.memo such an instruction has its place. */
+/* The index in module.memo for such a request. */
 static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
     return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
 }
@@ -5456,15 +5464,16 @@ static uint32_t ptx__type_maximum(unsigned want) {
     return most;
 }
 
-/* The same for the limit of a slot; 0 where there is no such value. Every width is more than 15 bits. */
+/* A value up to which every immediate is within the limit of its slot; 0 if there is none. 15 is below every
+   width. */
 static uint32_t ptx__slot_maximum(char letter) {
     const ptx__slot_limit *l = ptx__limit_of(letter);
     if (!l || l->step != 1 || l->low > 0) return 0;
     return l->high < 0 ? 15u : (uint32_t)l->high;
 }
 
-/* Keep a memo of the last instruction, which ptx__record_new made of this request. Not where it has more than
-   a mnemonic, a result and these operands unchanged. */
+/* Keep a memo of the last instruction, which ptx__record_new recorded for this request. There is none for an
+   instruction whose words are not just a result and these operands, unchanged. */
 static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
@@ -5507,7 +5516,7 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_maximum(slot[i]);
             if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
                 || (op == PTX_AND && ptx__read_handle(k, src[0]).space))
-                own = 0; /* the number decides on the target, or on whether the result is an address */
+                own = 0; /* the number decides which target is needed, or whether the result is an address */
             if (own < memo.most[i]) memo.most[i] = own;
             if (v.bits > memo.most[i] || !own) {
                 if (v.bits >> 32 || w[1] != (uint32_t)v.bits) return;
@@ -5529,7 +5538,7 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
     memo.results = ins->results;
     memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
-    k->m->memo[place ^ 1] = k->m->memo[place]; /* two places: the other has the memo before */
+    k->m->memo[place ^ 1] = k->m->memo[place]; /* two entries: the other one keeps the previous memo */
     k->m->memo[place] = memo;
 }
 
@@ -5539,8 +5548,8 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of sources to w, as their memo says. Returns behind the last word; NULL where an operand is
-   not as the memo says: the words written are not in use then. */
+/* Write the words of the sources to w, as the memo says. Returns the end of the words, or NULL if an operand
+   does not match the memo; what was written is then ignored. */
 static uint32_t *ptx__copy_operands(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *src,
                                     unsigned n, uint32_t *w) {
     uint32_t wrong = 0;
@@ -6312,7 +6321,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     if (had) had = ptx__find_name(m, had->what, name);
     if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
         ptx_fail(m, PTX_E_NAME_TAKEN, site,
-                 "a kernel before has a parameter '%.80s', and ptxas does not bear a kernel of that name",
+                 "an earlier kernel has a parameter '%.80s', and ptxas crashes on a kernel of that name",
                  name);
         return NULL;
     }
@@ -6389,7 +6398,7 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     number[0] = x, number[1] = y, number[2] = z;
     memcpy(before, (char *)k + d->at, d->count * sizeof *number);
     if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s of other numbers than before: keep one", d->name);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s is given twice with different numbers: keep one", d->name);
     memcpy((char *)k + d->at, number, d->count * sizeof *number);
 }
 
@@ -6433,7 +6442,7 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
 }
 
 static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
-    static const char *const kinds[] = {"parameter", "shared", "local"};
+    static const char *const kinds[] = {"parameter", "shared array", "local array"};
     const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
     if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
         return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a variable '%.80s'", name), 0;
@@ -6441,7 +6450,9 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
         return ptx__fail(k, PTX_E_NAME_TAKEN, site, "the module has a function '%.80s'", name), 0;
     had = ptx__find_name(k->m, k->index, name);
     if (had)
-        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
+        return ptx__fail(k, PTX_E_NAME_TAKEN, site, "this kernel has a %s '%.80s' already", kinds[had->what],
+                         name),
+               0;
     return 1;
 }
 
@@ -6468,7 +6479,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     had = ptx__find_name(m, PTX__OF_MODULE, name);
     if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
         ptx__fail(k, PTX_E_NAME_TAKEN, site,
-                  "a kernel behind this is called '%.80s', and ptxas does not bear a parameter of that name",
+                  "a later kernel is called '%.80s', and ptxas crashes on a parameter of that name",
                   name);
         return 0;
     }
@@ -6689,7 +6700,8 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
         if (desc->count * size > 65536u
             || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
             ptx_fail(m, PTX_E_CONST_LIMIT, site,
-                     "'%.80s' would end behind 65536 bytes of constant memory; make it global", desc->name);
+                     "'%.80s' would end beyond the 65,536 bytes of constant memory; make it global",
+                     desc->name);
             return none;
         }
         m->const_bytes = ptx__align_up(m->const_bytes, align) + desc->count * size;
@@ -7548,7 +7560,7 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     }
     if (function == k) {
         ptx__fail(k, PTX_E_RECURSION, site,
-                  "a function that calls itself, and nobody knows how much stack that takes; write a loop");
+                  "a function that calls itself needs a stack of unknown size; write a loop");
         return ptx__none();
     }
     if (!ptx__check_parameters(k, site, function, n, v)) return ptx__none();
@@ -9533,7 +9545,8 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
             ptx__describe_root(k, x.root, root, sizeof root);
             return ptx__fault(
                 k, PTX_E_DIVERGENT, i,
-                "operand %u of %s must be the same for all that come together; it depends on %s",
+                "operand %u of %s must be the same for all threads that execute it together; it depends on "
+                 "%s",
                 (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
         if (*slot == 'G' && threads && PTX__IS_INTEGER(*w) && w[1] > threads)
@@ -10050,8 +10063,8 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
     if ((uint64_t)offset & ((behind < align ? behind : align) - 1))
         return ptx__fault(
             k, PTX_E_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %u", text,
-            align, (long long)((uint64_t)offset & (behind - 1)), behind);
+            "%.150s needs an address aligned to %u bytes; this one is always %lld above a multiple of %u",
+            text, align, (long long)((uint64_t)offset & (behind - 1)), behind);
     if (own < align && !v.step)
         return ptx__fault(k, PTX_E_ALIGN, i,
                           "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give "
@@ -10445,7 +10458,7 @@ static void ptx__verify_calls(ptx_module *m) {
         if (!k->recursive || !k->function) continue;
         ptx__fault(
             k, PTX_E_RECURSION, k->recursive - 1,
-            "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
+            "this call leads back to '%.80s': recursion needs a stack of unknown size; write a loop",
             m->names.at + k->name);
         return;
     }
@@ -10508,11 +10521,13 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
     memcpy(p, s, n);
     return p + n;
 }
+/* The name of a register: %, the letter of its class (PTX__W_PRED is 'p' ... PTX__W_8 is 'e'), its number. */
+static const char ptx__register_letters[] = "?phrdqe";
 static char *ptx__print_register(char *p, uint32_t word) {
     uint32_t tag = PTX__TAG(word);
     if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
     *p++ = '%';
-    *p++ = "?phrdqe"[tag];
+    *p++ = ptx__register_letters[tag];
     return ptx__digits32(p, PTX__INDEX(word));
 }
 
@@ -10530,8 +10545,8 @@ static const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
     return k->m->names.at + name;
 }
 
-/* One operand at *w; returns behind what it printed and moves *w on. No operand needs more than 280
-   characters. */
+/* Print the operand at *w, at most 280 characters, and move *w to the next one. Returns the end of the text.
+   */
 static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w) {
     uint32_t word = *(*w)++, tag = PTX__TAG(word);
     uint64_t bits = 0;
@@ -10580,7 +10595,8 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
     }
 }
 
-/* Room for `more` characters behind p; returns the new p, or NULL. */
+/* Make room for `more` characters at p, the end of the text. Returns p, moved if the text was; NULL: no
+   memory. */
 PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     int ok;
@@ -10590,7 +10606,8 @@ PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     return ok ? m->text.at + used : NULL;
 }
 
-/* By a format of %s and at most three %u, of 32 bits; room is made, and there is none behind a NULL. */
+/* Print a format of %s and at most three %u (32 bits) at p, with room made for it. Returns the new p; NULL
+   if p is NULL or memory ran out. */
 static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -10640,18 +10657,18 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* The registers of a kernel as operands, "%r12, " and the like: 16 characters each, the last is the length.
-   Most are printed more than once, and to copy one takes no digits. */
+/* The text of each register of a kernel, "%r12, ", in 16 characters of which the last is its length. Most
+   registers are printed more than once, and copying is faster than converting digits. */
 typedef struct ptx__spelt {
     char *at;
-    uint32_t bias[PTX__CLASSES]; /* to a register's word: its place there */
+    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its index there */
 } ptx__spelt;
 
 /* Spell `n` registers of a class from the first; a thousand at a time have the same beginning. */
 static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
     uint32_t i, j, length;
     for (i = 0; i < n; i += 1000) {
-        char lead[16] = {'%', "?phrdqe"[tag]};
+        char lead[16] = {'%', ptx__register_letters[tag]};
         const uint32_t more = n - i < 1000 ? n - i : 1000;
         length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
         for (j = 0; j < more; j++, to += 16) {
@@ -10688,7 +10705,8 @@ static inline char *ptx__print_listed(const ptx__spelt *spelt, char *p, uint32_t
     return p + e[15];
 }
 
-/* The same of an address in a register, of a group in braces, or of one operand of any kind: behind it. */
+/* Print an operand that is no plain register, and ", ": an address, a group in braces, or any other. Returns
+   the next operand. */
 static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *spelt, char **at,
                                         const uint32_t *w) {
     uint32_t left = *w & 0xffffu;
@@ -10835,8 +10853,8 @@ static char *ptx__print_directives(const ptx_kernel *k, char *p) {
 }
 
 static char *ptx__print_head(const ptx_kernel *k, char *p) {
-    static const char *const registers[PTX__CLASSES] = {"",        ".pred %p", ".b16 %h", ".b32 %r",
-                                                        ".b64 %d", ".b128 %q", ".b8 %e"};
+    static const char *const types[PTX__CLASSES] = {"", "pred", "b16", "b32", "b64", "b128", "b8"};
+    char letter[2] = {0, 0};
     ptx_module *m = k->m;
     const char *chars = m->names.at;
     const ptx__symbol *s, *end = k->shared.at + k->shared.count;
@@ -10851,7 +10869,10 @@ static char *ptx__print_head(const ptx_kernel *k, char *p) {
     }
     p = ptx__put(m, ptx__print_directives(k, p), "{\n");
     for (c = 1; c < PTX__CLASSES; c++)
-        if (k->registers[c]) p = ptx__put(m, p, "\t.reg %s<%u>;\n", registers[c], k->registers[c]);
+        if (k->registers[c]) {
+            letter[0] = ptx__register_letters[c];
+            p = ptx__put(m, p, "\t.reg .%s %s%s<%u>;\n", types[c], "%", letter, k->registers[c]);
+        }
     for (s = k->shared.at; s < end; s++) /* only the size matters to the assembler */
         if (s->count)
             p = ptx__put(m, p, "\t.shared .align %u .b%u %s[%u];\n", s->align,
@@ -11150,18 +11171,20 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
 
 /* ---- [MATH] -----------------------------------------------------------------------------------------------
 
-   A function is a formula: a text of statements "result=operation operands;", one letter a value.
-   ptx__evaluate() reads it and records one instruction a statement.
+   Each function is a formula: a text of statements "result=operation operands;" in which a value is one
+   letter. ptx__evaluate() reads the text and records one instruction for each statement.
      r:operation ...    r is a variable: later statements set it, also inside an `if`
      if p; else; end    control flow on a predicate
      p=poly z a b c     Horner's rule, (a z + b) z + c, one fma a step
-     y=ldx p n          p 2^n, by the exponent's bits: p and y are normal; of a float n, the low bits count
+     y=ldx p n          p 2^n, by adding n to the exponent's bits: p and y must be normal. If n is a float, it
+                        was rounded by adding 1.5 2^23 (or 2^52), and its low bits are the integer.
      f,g=name x y       a formula in a formula, here one with two results
-   Operands are letters, decimal numbers, hexadecimal ones as in C99, I (infinity) and N (NaN). A formula's
-   operands are x, y, z, w, v, u, p, its results r, s and q. Sums and products are rounded (.rn),
-   so that the assembler makes no fma of them. Polynomials: minimax ones with rounded coefficients (Sollya's
-   fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's reductions; exp and log by
-   Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2 and ex2. */
+   Operands of a statement are letters, decimal numbers, hexadecimal floats as in C99, I (infinity) and N
+   (NaN). The parameters of a formula are x, y, z, w, v, u, p in this order; its results are r, s and q. Sums
+   and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones with rounded
+   coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's
+   reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2
+   and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -11201,8 +11224,6 @@ typedef struct ptx__formula {
     const char *name, *f32, *f64; /* f64 NULL: the same text; "": there is none */
 } ptx__formula;
 
-/* x = n ln 2 + f. p: Taylor-like polynomial by fpminimax. */
-
 static const ptx__formula ptx__formulas[] = {
     {"srgb_to_linear", "a=fma x 0.947867299 0.0521327014;a=lg2a a;a=mul a 2.4;a=ex2a a;b=mul x"
      " 0.0773993808;c=gt x 0.04045;r=sel a b c;", ""},
@@ -11214,13 +11235,15 @@ static const ptx__formula ptx__formulas[] = {
     /* a hash, from -1 to 1 */
     {"even", "r=pcg x;r=i2f r;r=mul r 0x1p-31;", ""},
     {"between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;", ""},
-    /* of hash x, in the square at y, z: the place w, v in it; in 3 dimensions u is the height above */
+    /* x: hash; y, z: the corner of the unit square; w, v: the point in it. slopes3 has the third coordinate
+       in u */
     {"values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;b=even h;"
      "c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;", ""},
     {"value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;", ""},
     {"value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
      "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;", ""},
-    /* slope times place: 8 directions of length 1.0824; 12 of length 1.4142, the edges of a cube */
+    /* gradient . (y, z): 8 gradients of length 1.0824. In 3 dimensions 12 of length 1.4142, to the edges of
+       a cube */
     {"slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a"
      " 0x80000000;v=xor v a;r=fma v 0.414213562 u;", ""},
     {"slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
