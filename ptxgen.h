@@ -44,8 +44,8 @@
           wrote, or an immediate: ptx_f32(1.5), ptx_u32(7). ptx_imm(7) takes the type of the operand that it
           stands for. No instruction writes to a value a second time, so a copy of a handle always means the
           same number. A handle has 55 bits for an immediate; a 64-bit number that needs more is refused where
-          it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds 16
-          bits of its owner (a place of ptx_off: 8), so one in 65,536 (256) of such mistakes is not seen.
+          it is used: make it with ptx_wide(k, PTX_U64, bits). A handle of another kernel is refused. It holds
+          16 bits of its owner (a place of ptx_off: 8): one in 65,536 (256) of such mistakes is not seen.
    VARIABLES  What changes is a ptx_var: v = ptx_var_new(k, init); ptx_set(k, v, x) writes it; ptx_get(k, v)
           is its value at that point, and does not change with later writes.
    TYPES  The type of a result follows from the operands. The operands of an addition have the same type; a

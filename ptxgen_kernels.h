@@ -10130,20 +10130,20 @@ static uint32_t ptxk__matmul_shared(const ptxk__matmul *f) {
     return stages > out ? stages : out;
 }
 
-/* Chooses the tile's form. small: 64 x 64 instead of 128 x 128. */
-static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small) {
+/* Chooses the tile's form. small_tile: 64 x 64 instead of 128 x 128. */
+static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
     uint32_t i, threads;
-    f->tile = small ? 64 : 128;
+    f->tile = small_tile ? 64 : 128;
     f->depth = PTXK__MATMUL_STEP / f->bytes;
     f->split = f->bytes == 1 || (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT);
-    f->warps = !small && (f->split || f->chip < 80) ? 8 : 4;
+    f->warps = !small_tile && (f->split || f->chip < 80) ? 8 : 4;
     f->across = f->warps / 2;
     f->stages = f->chip < 80 ? 2 : f->bytes == 1 ? 4 : 3;
-    f->unroll = f->split || small ? f->stages : 2 * f->stages;
+    f->unroll = f->split || small_tile ? f->stages : 2 * f->stages;
     f->blocks = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
     f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->blocks && !f->plain ? 0 : 2;
     f->widen = f->bytes == 1 && f->type[0] != PTX_S8 && f->chip >= 90 && f->chip < 120;
-    f->resident = small ? 3 : f->warps == 8 ? 1 : 2;
+    f->resident = small_tile ? 3 : f->warps == 8 ? 1 : 2;
     threads = 32 * f->warps;
     f->stage_bytes = 0;
     for (i = 0; i < 2; i++) {
@@ -10230,17 +10230,17 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
 
 /* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each
    multiprocessor; those of the last, incomplete round have k in so many parts. */
-static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small,
+static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small_tile,
                                  uint32_t parts, ptx_plan *plan) {
     uint64_t tiles, divided;
-    ptxk__matmul_shape_tile(f, small);
+    ptxk__matmul_shape_tile(f, small_tile);
     tiles = ptxk__matmul_tiles(f, shape);
     if (!tiles) return;
     divided = tiles % shape->sm_count;
     tiles += divided * (parts - 1);
     if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each walks the list */
     ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
-    plan->launch[0].entry = small;
+    plan->launch[0].entry = small_tile;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (parts < 2 || !divided) return;
@@ -10261,7 +10261,7 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
 /* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small
    tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
    steps; the last block of a tile reads the sums of all parts. */
-static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small,
+static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small_tile,
                                 uint32_t *parts) {
     uint64_t best = UINT64_MAX, rounds, divided, cost;
     uint32_t i, n, steps, part;
@@ -10277,7 +10277,7 @@ static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape,
             cost = rounds * (steps + 6);
             if (divided) cost += (divided * n + shape->sm_count - 1) / shape->sm_count * (part + 6);
             cost = cost * (i ? 5 : 16) + (n > 1 ? (n + 1) * (i ? 8u : 32u) : 0);
-            if (cost < best) best = cost, *small = i, *parts = n;
+            if (cost < best) best = cost, *small_tile = i, *parts = n;
         }
     }
 }
@@ -10286,7 +10286,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
                                      ptx_plan *plan, ptxk_message *why) {
     static const char *const op = "matmul";
     ptxk__matmul f;
-    uint32_t small = 0, parts = 1, i;
+    uint32_t small_tile = 0, parts = 1, i;
     uint64_t bytes;
     ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
     code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
@@ -10305,14 +10305,14 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
         return ptxk__refuse(why, PTX_E_DESC,
                             "matmul: m, n, batch are %u, %u, %u: more than 2^31 - 1 tiles of 64 by 64",
                             shape->m, shape->n, shape->batch);
-    ptxk__matmul_choose(&f, shape, &small, &parts);
+    ptxk__matmul_choose(&f, shape, &small_tile, &parts);
     plan->min_bytes = ((uint64_t)shape->m + shape->n) * shape->k * f.bytes
                       + (uint64_t)shape->m * shape->n * f.out_bytes
                       + (f.flags & PTXK_MATMUL_BIAS ? (uint64_t)shape->n * 4 : 0);
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    ptxk__matmul_lay_out(&f, shape, small, parts, plan);
+    ptxk__matmul_lay_out(&f, shape, small_tile, parts, plan);
     return PTX_E_NONE;
 }
 
@@ -11622,11 +11622,11 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
     ptxk__matmul f;
     ptxk_message why;
     char name[160];
-    uint32_t small;
+    uint32_t small_tile;
     ptx_code code = ptxk__matmul_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    for (small = 0; small < 2; small++) {
-        ptxk__matmul_shape_tile(&f, small);
+    for (small_tile = 0; small_tile < 2; small_tile++) {
+        ptxk__matmul_shape_tile(&f, small_tile);
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_t%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, f.tile);
