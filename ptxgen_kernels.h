@@ -8240,8 +8240,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64, chip = target & 0xfffu;
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
-    if (c->format->kind == PTXK__GEMM_BLOCKS)
-        most = c->block->id == PTXK_Q4_0 && (exact || chip >= 120) ? 16 : 32;
+    if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
     return chip < 80 ? most / 2 : most;
 }
 
