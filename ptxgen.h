@@ -409,9 +409,44 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
 /* The same of x by y threads, in blocks of block_x by block_y. */
 PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y);
 
+/* A tensor map (CUtensorMap) of a launch. It is a parameter of the entry, of 128 bytes by value, behind the
+   block of arguments: see ptx_param_map. Dimension 0 is the innermost; its elements are adjacent. A number is
+   `times`, multiplied by the field of `bytes` bytes (4 or 8) at offset `field` of the argument struct; with
+   bytes 0, `times` alone. ptx_map_resolve computes from it what the driver takes. */
+#define PTX_MAP_RANK 5
+typedef struct ptx_map_number {
+    uint64_t times;
+    uint32_t field, bytes;
+} ptx_map_number;
+typedef struct ptx_tensor_map {
+    uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
+    uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
+    uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
+    uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
+    uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
+    ptx_map_number size[PTX_MAP_RANK];   /* elements */
+    ptx_map_number stride[PTX_MAP_RANK]; /* bytes between neighbours, multiples of 16; stride[0] is unused. A
+                                            stride of 0 makes a size of 1: the kernel uses index 0 there */
+} ptx_tensor_map;
+
+/* The parameters of cuTensorMapEncodeTiled between the map and its end, in their order. Not in the struct:
+   interleave and out-of-bounds fill, which are 0. */
+typedef struct ptx_map_values {
+    int type; /* CUtensorMapDataType */
+    uint32_t rank;
+    void *address;
+    uint64_t size[PTX_MAP_RANK], stride[PTX_MAP_RANK - 1];
+    uint32_t box[PTX_MAP_RANK], element_stride[PTX_MAP_RANK];
+    int swizzle, l2_promotion;
+} ptx_map_values;
+/* NULL; or the rule that the map of these arguments breaks, such as "a stride is not a multiple of 16 bytes".
+   args: the argument struct of the plan. */
+PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args, ptx_map_values *values);
+
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
 #define PTX_PLAN_MAX 4
+#define PTX_PLAN_MAPS 6
 typedef struct ptx_plan {
     ptx_launch launch[PTX_PLAN_MAX];
     uint32_t launches;
@@ -420,6 +455,8 @@ typedef struct ptx_plan {
     uint64_t zero_bytes;      /* of it, from its start: 0 before the first launch, every launch leaves them 0;
                                  what the rest holds is irrelevant */
     uint64_t min_bytes;       /* global bytes that any implementation must move: the lower bound */
+    uint32_t maps;            /* tensor maps of all launches; 0 for most operations */
+    ptx_tensor_map map[PTX_PLAN_MAPS];
 } ptx_plan;
 
 /* An operation: a generator with its description's size, so that launch code can cache it without knowing it.
@@ -2341,6 +2378,9 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
 #define ptx_param_bytes(k, name, bytes, align) ptx_param_bytes_((k), PTX__AT, (name), (bytes), (align))
 PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
                                     uint32_t align);
+/* A tensor map (CUtensorMap) by value: its address, as PTX_TENSOR_G2S and PTX_TENSOR_S2G take it. From sm_90
+   on. */
+#define ptx_param_map(k, name) ptx_cvta(k, ptx_param_bytes(k, name, 128, 64))
 /* Shared memory of the block, count elements, at least `align` bytes aligned (0: the element's size): its
    address. Contents are undefined at start. */
 #define ptx_shared(k, name, type, count, align) ptx_shared_((k), PTX__AT, (name), (type), (count), (align))
@@ -3953,6 +3993,54 @@ PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, ui
     launch.grid[1] = rows.grid[0];
     launch.block[1] = block_y;
     return launch;
+}
+
+static uint64_t ptx__map_number(const ptx_map_number *n, const char *args) {
+    uint64_t wide = 1;
+    uint32_t half;
+    if (n->bytes == 8) memcpy(&wide, args + n->field, 8);
+    if (n->bytes == 4) memcpy(&half, args + n->field, 4), wide = half;
+    return wide && n->times > UINT64_MAX / wide ? UINT64_MAX : n->times * wide;
+}
+
+PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args, ptx_map_values *values) {
+    static const uint8_t types[][2] = {
+        {PTX_U8, 0},  {PTX_S8, 0},  {PTX_B8, 0},  {PTX_E4M3, 0}, {PTX_E5M2, 0}, {PTX_U16, 1},
+        {PTX_B16, 1}, {PTX_U32, 2}, {PTX_B32, 2}, {PTX_S32, 3},  {PTX_U64, 4},  {PTX_B64, 4},
+        {PTX_S64, 5}, {PTX_F16, 6}, {PTX_F32, 7}, {PTX_F64, 8},  {PTX_BF16, 9}, {PTX_TF32, 11}};
+    ptx_map_values v;
+    uint64_t address;
+    uint32_t i, bytes;
+    memset(values, 0, sizeof *values);
+    memset(&v, 0, sizeof v);
+    if (!map || !args) return "map or arguments are NULL";
+    for (i = 0; i < sizeof types / sizeof *types && types[i][0] != map->type;) i++;
+    if (i == sizeof types / sizeof *types) return "the type is none of a tensor map";
+    v.type = types[i][1];
+    bytes = ptx_type_bytes((ptx_type)map->type);
+    if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
+    v.rank = map->rank;
+    memcpy(&address, (const char *)args + map->address, 8);
+    v.address = (void *)(uintptr_t)address;
+    if (!address || address % 16) return "the address is not a multiple of 16";
+    for (i = 0; i < map->rank; i++) {
+        v.size[i] = ptx__map_number(&map->size[i], (const char *)args);
+        if (!v.size[i] || v.size[i] > UINT64_C(1) << 32) return "a size is not 1 to 2^32";
+        v.box[i] = map->box[i];
+        v.element_stride[i] = 1;
+        if (!v.box[i] || v.box[i] > 256) return "a box is not 1 to 256 elements";
+        if (!i) continue;
+        v.stride[i - 1] = ptx__map_number(&map->stride[i], (const char *)args);
+        if (!v.stride[i - 1]) v.size[i] = 1, v.stride[i - 1] = 16;
+        if (v.stride[i - 1] % 16) return "a stride is not a multiple of 16 bytes";
+        if (v.stride[i - 1] >> 40) return "a stride is not below 2^40 bytes";
+    }
+    v.swizzle = map->swizzle == 128 ? 3 : map->swizzle == 64 ? 2 : map->swizzle == 32 ? 1 : 0;
+    if (v.box[0] * bytes % 16 || (map->swizzle && v.box[0] * bytes > map->swizzle))
+        return "the rows of a box are not multiples of 16 bytes, at most the swizzle";
+    v.l2_promotion = 3; /* 256 bytes */
+    *values = v;
+    return NULL;
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {

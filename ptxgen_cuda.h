@@ -213,7 +213,8 @@ typedef struct ptxcu_device {
     int ordinal;
     int is_cpu_driver;    /* 1: the driver is the CPU driver of tests/sim */
     int driver_version;   /* 12040 is CUDA 12.4 */
-    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(90) */
+    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(80); from sm_90 on with the features of this
+                             very chip, such as PTX_SM_A(90), if the driver takes them */
     uint32_t max_version; /* newest PTX version of the driver, for ptx_module_desc; 84 is 8.4 */
     uint32_t sm_count;
     uint32_t max_threads_per_block;
@@ -286,6 +287,7 @@ typedef struct ptxcu_call {
         const char *name;
     } tensor[PTXCU_CALL_TENSORS];
     uint64_t args[PTXCU_CALL_ARGS / 8];
+    uint64_t maps[PTX_PLAN_MAPS * 16]; /* tensor maps of the plan */
 } ptxcu_call;
 
 typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_start */
@@ -389,7 +391,10 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuGraphicsUnmapResources, (unsigned n, void **resources, void *stream))                                \
     X(cuGraphicsResourceGetMappedPointer_v2, (uint64_t * address, size_t * bytes, void *resource))           \
     X(cuGraphicsSubResourceGetMappedArray, (void **array, void *resource, unsigned index, unsigned level))   \
-    X(cuGraphicsUnregisterResource, (void *resource))
+    X(cuGraphicsUnregisterResource, (void *resource))                                                        \
+    X(cuTensorMapEncodeTiled, (void *map, int type, uint32_t rank, void *address, const uint64_t *size,      \
+                               const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,  \
+                               int interleave, int swizzle, int l2_promotion, int fill))
 
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
@@ -735,9 +740,10 @@ PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size);
    ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream);
-/* Make all launches of a plan, whose entries take one struct by value. All are checked before the first is
-   made. A plan may have no launches. args: the operation's argument struct of args_bytes bytes, which must be
-   plan->args_bytes. Errors: as ptxcu_launch. */
+/* Make all launches of a plan, whose entries take one struct by value, and behind it the plan's tensor maps.
+   All are checked before the first is made. A plan may have no launches. args: the operation's argument
+   struct of args_bytes bytes, which must be plan->args_bytes. Errors: as ptxcu_launch; SHAPE where an address
+   or a stride does not suit a tensor map; SYMBOL. */
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream);
 
@@ -1774,12 +1780,15 @@ static uint32_t ptxcu__ptx_of_cuda(int version) {
 }
 
 /* PTX for a chip runs on all later chips, so an unknown chip gets the target of the newest known chip below
-   it. */
-static ptx_target ptxcu__target_of(int capability) {
-    static const uint8_t known[] = {121, 120, 110, 103, 100, 90, 89, 87, 86, 80, 75};
+   it. A known chip gets its own features (sm_90a) where the PTX version has them. */
+static ptx_target ptxcu__target_of(int capability, uint32_t version) {
+    static const uint8_t known[][2] = {{121, 88}, {120, 87}, {110, 90}, {103, 88}, {100, 86}, {90, 80},
+                                       {89, 255}, {87, 255}, {86, 255}, {80, 255}, {75, 255}};
     size_t i;
     for (i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (capability >= known[i]) return PTX_SM(known[i]);
+        if (capability >= known[i][0])
+            return capability == known[i][0] && version >= known[i][1] ? PTX_SM_A(known[i][0])
+                                                                       : PTX_SM(known[i][0]);
     return PTX_SM(capability);
 }
 
@@ -1798,8 +1807,8 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     d->is_cpu_driver = strncmp(d->name, "ptxsim", 6) == 0;
     d->memory_bytes = total;
     cu->capability = (uint32_t)(ptxcu__get_attribute(cu, 75) * 10 + ptxcu__get_attribute(cu, 76));
-    d->target = ptxcu__target_of((int)cu->capability);
     d->max_version = ptxcu__ptx_of_cuda(d->driver_version);
+    d->target = ptxcu__target_of((int)cu->capability, d->max_version);
     d->max_threads_per_block = (uint32_t)ptxcu__get_attribute(cu, 1);
     for (i = 0; i < 3; i++) {
         d->max_block[i] = (uint32_t)ptxcu__get_attribute(cu, 2 + i);
@@ -4649,17 +4658,46 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
     PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
-static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
-                             size_t args_bytes, ptxcu_stream stream) {
-    ptxcu__entry *entries[PTX_PLAN_MAX];
-    void *params[1];
+/* Encode the tensor maps of a plan, 16 words each. */
+static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan *plan, const void *args,
+                                     uint64_t *maps) {
+    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* the driver wants 64 bytes */
+    ptx_map_values v;
+    const char *rule;
     uint32_t i;
+    int result;
+    if (plan->maps > PTX_PLAN_MAPS)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a plan of %u tensor maps, at most %u are possible",
+                           name, (unsigned)plan->maps, (unsigned)PTX_PLAN_MAPS);
+    if (!cu->optional.cuTensorMapEncodeTiled)
+        return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s needs cuTensorMapEncodeTiled, which this library lacks",
+                           name);
+    for (i = 0; i < plan->maps; i++) {
+        if ((rule = ptx_map_resolve(&plan->map[i], args, &v)) != NULL)
+            return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: tensor map %u: %s", name, (unsigned)i, rule);
+        result = cu->optional.cuTensorMapEncodeTiled(map, v.type, v.rank, v.address, v.size, v.stride, v.box,
+                                                     v.element_stride, 0, v.swizzle, v.l2_promotion, 0);
+        if (result)
+            return ptxcu__fail_driver(cu, result, "cuTensorMapEncodeTiled(%s, map %u)", name, (unsigned)i);
+        memcpy(maps + 16 * i, map, 128);
+    }
+    return PTXCU_E_NONE;
+}
+
+/* maps: the plan's tensor maps; NULL: they are encoded. */
+static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
+                             size_t args_bytes, const uint64_t *maps, ptxcu_stream stream) {
+    ptxcu__entry *entries[PTX_PLAN_MAX];
+    uint64_t encoded[PTX_PLAN_MAPS * 16];
+    void *params[1 + PTX_PLAN_MAPS];
+    uint32_t i, j, n;
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_run", program));
     if (!plan) return ptxcu__fail_null(cu, "ptxcu_run", "plan");
     if (plan->launches > PTX_PLAN_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_run: a plan of %u launches, at most %u are possible",
                            (unsigned)plan->launches, (unsigned)PTX_PLAN_MAX);
     if (plan->launches == 0) return PTXCU_E_NONE;
+    if (plan->maps > PTX_PLAN_MAPS) return ptxcu__encode_maps(cu, "ptxcu_run", plan, args, encoded);
     if (!args) return ptxcu__fail_null(cu, "ptxcu_run", "args");
     if (plan->args_bytes != args_bytes)
         return ptxcu__fail(cu, PTXCU_E_ARGS,
@@ -4669,17 +4707,30 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
         const ptxcu__entry *e;
         PTXCU__TRY(ptxcu__prepare_launch(cu, program, &plan->launch[i], &entries[i]));
         e = entries[i];
-        if (e->known && e->param_count != 1)
-            return ptxcu__fail(cu, PTXCU_E_ARGS,
-                               "entry '%s' has %u parameters; a plan's entries have one block", e->name,
-                               (unsigned)e->param_count);
+        for (j = n = 0; j < plan->maps; j++) n += plan->map[j].launch == i;
+        if (e->known && e->param_count != 1 + n)
+            return ptxcu__fail(
+                cu, PTXCU_E_ARGS,
+                "entry '%s' has %u parameters; this plan gives it one block and %u tensor maps", e->name,
+                (unsigned)e->param_count, (unsigned)n);
+        for (j = 1; j <= n && e->known; j++)
+            if (e->params[j].bytes != 128 || e->params[j].type != PTX_B8)
+                return ptxcu__fail(cu, PTXCU_E_ARGS,
+                                   "entry '%s': parameter '%s' is no tensor map of 128 bytes", e->name,
+                                   e->params[j].name);
         if (e->known && e->params[0].bytes != args_bytes)
             return ptxcu__fail(cu, PTXCU_E_ARGS, "entry '%s': parameter '%s' has %u bytes, %llu are given",
                                e->name, e->params[0].name, (unsigned)e->params[0].bytes,
                                (unsigned long long)args_bytes);
     }
+    if (!maps && plan->maps) {
+        PTXCU__TRY(ptxcu__encode_maps(cu, "ptxcu_run", plan, args, encoded));
+        maps = encoded;
+    }
     params[0] = (void *)(uintptr_t)args;
     for (i = 0; i < plan->launches; i++) {
+        for (j = n = 0; j < plan->maps; j++)
+            if (plan->map[j].launch == i) params[1 + n++] = (void *)(uintptr_t)(maps + 16 * j);
         PTXCU__TRY(ptxcu__launch_entry(cu, entries[i], &plan->launch[i], params, stream));
     }
     return PTXCU_E_NONE;
@@ -4688,7 +4739,7 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
     PTXCU__REQUIRE_READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, stream));
+    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, NULL, stream));
 }
 
 /* -- calls -- */
@@ -4739,7 +4790,13 @@ static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu
     return PTXCU_E_NONE;
 }
 
-/* Complete a call that has its tensors and plan: build the program, copy arguments and workspace. */
+static ptxcu_code ptxcu__encode_call(ptxcu *cu, ptxcu_call *call, const char *name, const void *args) {
+    if (!call->plan.maps) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__encode_maps(cu, name, &call->plan, args, call->maps));
+}
+
+/* Complete a call that has its tensors and plan: build the program, encode the tensor maps, copy arguments and
+   workspace. */
 static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
                                        const void *args, size_t bytes, const ptxcu_tensor *workspace) {
     ptxcu_code code;
@@ -4747,6 +4804,7 @@ static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_op
     call->clears = cu->clears;
     ptxcu__unlock(&cu->table_mutex);
     code = ptxcu_operation_(cu, "ptxgen_cuda.h", op, desc, &call->program);
+    if (code == PTXCU_E_NONE) code = ptxcu__encode_call(cu, call, op->name, args);
     if (code != PTXCU_E_NONE) {
         memset(call, 0, sizeof *call);
         return code;
@@ -4871,7 +4929,7 @@ static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_st
                                       call->name);
         if (!capturing) ptxcu__mark_zeroed(cu, call->workspace_block, call->workspace_address, call);
     }
-    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
+    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, call->maps, stream);
 }
 
 static ptxcu_code ptxcu__run_call(ptxcu *cu, const char *function, const ptxcu_call *call,

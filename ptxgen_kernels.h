@@ -59,6 +59,9 @@
           is below the smallest normal f32, 1.2e-38, loses precision.
 
    TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
+
+   MAPS   Some plans list tensor maps, which the entry takes behind its argument struct: see ptx_tensor_map in
+          ptxgen.h. ptxcu_run makes them.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H

@@ -32,6 +32,10 @@ context() {
         tail='shown(m, text);' run='(2, 100, 4096, 132, 0)'
         ;;
     ptxgen_cuda.h-1) head='(ptx_module *m, const float *host_x, float *host_y)' tail='return 0;' run= ;;
+    operations.md-1)
+        head='(ptx_plan plan, ptxk_matmul_args args, uint32_t launch, void **given, encode_fn cuTensorMapEncodeTiled)'
+        tail='memcpy(given, params, n * sizeof *given); return NULL;' run=
+        ;;
     ptxgen_cuda.h-2) head='(ptxcu *cu, ptxcu_stream stream)' tail= run= ;;
     *) return 1 ;;
     esac
@@ -88,7 +92,12 @@ void shown(ptx_module *m, const char *text) {
         puts(ptx_get_error(m)->message);
     }
     ptx_module_free(m);
-}'
+}
+typedef struct CUtensorMap {
+    uint64_t opaque[16];
+} CUtensorMap;
+typedef int (*encode_fn)(CUtensorMap *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                         const uint32_t *, int, int, int, int);'
 } >"$t/all.c"
 echo 'int main(void) {' >"$t/main.c"
 for s in "$t"/*.h-* "$t"/*.md-*; do
@@ -101,6 +110,7 @@ for s in "$t"/*.h-* "$t"/*.md-*; do
     function=snippet_$(echo "$name" | tr -c 'a-zA-Z0-9\n' '_')
     type=void
     [ "$tail" = 'return 0;' ] && type=int
+    case $tail in *'return NULL;') type='const char *' ;; esac
     { echo "$type $function$head;
 $type $function$head {"; cat "$s"; echo "    $tail"; echo '}'; } >>"$t/all.c"
     [ -n "$run" ] && echo "    $function$run;" >>"$t/main.c"
