@@ -4795,8 +4795,8 @@ static ptxcu_code ptxcu__encode_call(ptxcu *cu, ptxcu_call *call, const char *na
     PTXCU__IN_CONTEXT(cu, ptxcu__encode_maps(cu, name, &call->plan, args, call->maps));
 }
 
-/* Complete a call that has its tensors and plan: build the program, encode the tensor maps, copy arguments and
-   workspace. */
+/* Complete a call that has its tensors and plan: build the program, encode the tensor maps, copy arguments
+   and workspace. */
 static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
                                        const void *args, size_t bytes, const ptxcu_tensor *workspace) {
     ptxcu_code code;
