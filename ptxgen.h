@@ -2692,9 +2692,9 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
    phase 0: a wait for parity 0 waits for its first completion, one for parity 1 returns at once. */
 #define ptx_mbarrier_wait(k, mbarrier, parity) ptx_mbarrier_wait_((k), PTX__AT, (mbarrier), (parity))
 PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbarrier, ptx_val parity);
-/* A position in a ring of stages with mbarriers: the next stage, and the parity of the phase that its mbarriers
-   complete in this round. A consumer waits for `parity` of the full stage, a producer for the other parity of
-   the empty one. */
+/* A position in a ring of stages with mbarriers: the next stage, and the parity of the phase that its
+   mbarriers complete in this round. A consumer waits for `parity` of the full stage, a producer for the other
+   parity of the empty one. */
 typedef struct ptx_ring {
     ptx_var stage, parity; /* of type u32, both 0 at first */
     uint32_t stages;

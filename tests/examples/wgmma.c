@@ -85,6 +85,7 @@ static ptx_module *make_module(void) {
     ptx_module_desc desc = PTX_ZERO;
     ptx_module *m;
     desc.target = PTX_SM_A(90);
+    desc.comments = 2;
     m = ptx_module_new(&desc);
     emit_product(m);
     return m;
@@ -167,10 +168,36 @@ static int is_order(const char *line) {
     return 0;
 }
 
+/* The findings that docs/wgmma.md shows are among these, with the same line of the example. */
+static void test_page(const char *findings) {
+    FILE *page = fopen("docs/wgmma.md", "r");
+    char line[400], kind[60], *site;
+    int shown = 0;
+    if (!CHECK(page != NULL)) return;
+    while (fgets(line, sizeof line, page)) {
+        const char *p = findings, *end;
+        int known = 0;
+        if (sscanf(line, "ptxsim: %50[a-z-]: kernel", kind) != 1) continue;
+        if (!CHECK_MORE((site = strstr(line, "examples/wgmma.c:")) != NULL, line)) continue;
+        site[strcspn(site + 17, ":") + 18] = 0;
+        strcat(kind, ": kernel");
+        while (!known && (p = strstr(p, kind)) != NULL) {
+            end = p + strcspn(p, "\n");
+            p = strstr(p, site);
+            known = p && p < end;
+            p = end;
+        }
+        CHECK_MORE(known, line);
+        shown++;
+    }
+    CHECK(shown > 8);
+    fclose(page);
+}
+
 static void test_each(void) {
     ptx_module *module = make_module();
     const char *text = ptx_text(module, NULL), *line;
-    char *changed = (char *)need(strlen(text) + 100), *found = (char *)need(1 << 20);
+    char *changed = (char *)need(strlen(text) + 100), *found = (char *)need(1 << 20), *all = (char *)need(1);
     unsigned at = 0, seen = 0;
     size_t length;
     matrices x;
@@ -191,6 +218,8 @@ static void test_each(void) {
         report_clear();
         wrong = run_product(&x, program, 1);
         report(found, 1 << 20);
+        all = (char *)realloc(all, strlen(all) + strlen(found) + 1);
+        strcat(all, found);
         if (orders[at].finding ? !CHECK(report_count() && strstr(found, orders[at].finding))
                                : !CHECK(!report_count() && wrong == 0))
             printf("  without %.*s: %ld wrong, %.400s\n", (int)length - 2, line + 1, wrong, found);
@@ -199,8 +228,9 @@ static void test_each(void) {
         if (++seen == orders[at].lines) at++, seen = 0;
     }
     CHECK(at == ORDERS);
+    test_page(all);
     free_matrices(&x);
-    free(changed), free(found);
+    free(changed), free(found), free(all);
     ptx_module_free(module);
 }
 
