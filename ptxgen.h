@@ -2676,6 +2676,10 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_bulk_load(k, to, from, bytes, mbarrier)                                                          \
     ptx_op4(k, PTX_BULK_G2S, 0, to, from, bytes, mbarrier)
 #define ptx_bulk_store(k, to, from, bytes) ptx_op3(k, PTX_BULK_S2G, 0, to, from, bytes)
+/* The same with a box of a matrix, as its tensor map describes it; x, y: of the box's first element. map: a
+   generic address. */
+#define ptx_tensor_load_2d(k, to, map, x, y, mbarrier) ptx_op5(k, PTX_TENSOR_G2S, 0, to, map, x, y, mbarrier)
+#define ptx_tensor_store_2d(k, map, x, y, from) ptx_op4(k, PTX_TENSOR_S2G, 0, map, x, y, from)
 #define ptx_mbarrier_init(k, mbarrier, count) ptx_op2(k, PTX_MBARRIER_INIT, 0, mbarrier, count)
 #define ptx_mbarrier_inval(k, mbarrier) ptx_op1(k, PTX_MBARRIER_INVAL, 0, mbarrier)
 #define ptx_mbarrier_arrive(k, mbarrier) ptx_op1(k, PTX_MBARRIER_ARRIVE, 0, mbarrier)
@@ -2684,6 +2688,21 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_mbarrier_test_wait(k, mbarrier, state) ptx_op2(k, PTX_MBARRIER_TEST_WAIT, 0, mbarrier, state)
 #define ptx_mbarrier_try_wait(k, mbarrier, parity)                                                           \
     ptx_op2(k, PTX_MBARRIER_TRY_WAIT_PARITY, 0, mbarrier, parity)
+/* Wait, by a loop of try_wait, until the phase of that parity (0 or 1) has completed. A new mbarrier is in
+   phase 0: a wait for parity 0 waits for its first completion, one for parity 1 returns at once. */
+#define ptx_mbarrier_wait(k, mbarrier, parity) ptx_mbarrier_wait_((k), PTX__AT, (mbarrier), (parity))
+PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbarrier, ptx_val parity);
+/* A position in a ring of stages with mbarriers: the next stage, and the parity of the phase that its
+   mbarriers complete in this round. A consumer waits for `parity` of the full stage, a producer for the other
+   parity of the empty one. */
+typedef struct ptx_ring {
+    ptx_var stage, parity; /* of type u32, both 0 at first */
+    uint32_t stages;
+} ptx_ring;
+#define ptx_ring_new(k, stages) ptx_ring_new_((k), PTX__AT, (stages))
+#define ptx_ring_next(k, ring) ptx_ring_next_((k), PTX__AT, (ring)) /* to the next stage, or the next round */
+PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages);
+PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring);
 #define ptx_mapa(k, address, rank) ptx_op2(k, PTX_MAPA, 0, address, rank) /* in another block */
 #define ptx_cluster_arrive(k) ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, 0)
 #define ptx_cluster_wait(k) ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT, 0)
@@ -2922,6 +2941,12 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]);
 PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                            ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                            const ptx_val *operands);
+/* The usual form: sums in f32, both matrices in shared memory, given by descriptors, with their rows along k
+   (B: n rows). add: a predicate; where it is false, d is the product alone. */
+#define ptx_wgmma_f32(k, a_type, b_type, n, d, a, b, add)                                                    \
+    ptx_wgmma_f32_((k), PTX__AT, (a_type), (b_type), (n), (d), (a), (b), (add))
+PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
+                               const ptx_var *d, ptx_val a, ptx_val b, ptx_val add);
 /* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
    the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. */
 #define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
@@ -8099,6 +8124,14 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
+PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
+                               const ptx_var *d, ptx_val a, ptx_val b, ptx_val add) {
+    ptx_val v[7];
+    v[0] = a, v[1] = b, v[2] = add, v[3] = v[4] = ptx_imm(1), v[5] = v[6] = ptx_imm(0);
+    ptx_wgmma_(k, site, PTX_WGMMA_F32, 0, a_type, b_type, n, d,
+               a_type == PTX_F16 || a_type == PTX_BF16 ? 7 : 5, v);
+}
+
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
                                          uint32_t stride, uint32_t swizzle) {
     uint64_t fixed, mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -8329,6 +8362,30 @@ PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
 PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
     ptx__scope *s = ptx__innermost_loop(k, site, "while");
     if (s) ptx__branch_unless(k, site, p, s->done);
+}
+
+PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbarrier, ptx_val parity) {
+    ptx_loop_(k, site);
+    ptx_while_(k, site, ptx_inv(ptx_op2_(k, site, PTX_MBARRIER_TRY_WAIT_PARITY, 0, mbarrier, parity)));
+    ptx_end_(k, site);
+}
+
+PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages) {
+    ptx_ring ring;
+    ring.stage = ptx_var_new_(k, site, ptx_u32(0));
+    ring.parity = ptx_var_new_(k, site, ptx_u32(0));
+    ring.stages = stages;
+    if (!stages) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_ring_new: a ring has at least one stage");
+    return ring;
+}
+
+PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
+    ptx_val parity = ptx_get_(k, site, ring.parity);
+    ptx_val next = ptx_op2_(k, site, PTX_ADD, 0, ptx_get_(k, site, ring.stage), ptx_u32(1));
+    ptx_val wraps = ptx_op2_(k, site, PTX_SETP, PTX_EQ, next, ptx_u32(ring.stages));
+    ptx_val other = ptx_op2_(k, site, PTX_XOR, 0, parity, ptx_u32(1));
+    ptx_set_(k, site, ring.stage, ptx_op3_(k, site, PTX_SELP, 0, ptx_u32(0), next, wraps));
+    ptx_set_(k, site, ring.parity, ptx_op3_(k, site, PTX_SELP, 0, other, parity, wraps));
 }
 
 /* Whether a for never ends: its step is 0, or wraps around the type before it reaches the limit. */
