@@ -603,6 +603,28 @@ static void test_products(void) {
         }
 }
 
+/* A register of a load is touched before wait::ld: the builder of ptxgen would not write this. */
+static void test_early_touch(void) {
+    static const char *const touch[] = {"", "st.global.b32 [d1], r600;\n", "mov.u32 r600, 1;\n"};
+    for (int k = 0; k < 3; k++) {
+        begin(1, 1, 1, 32);
+        put("mov.u32 r600, 1; tcgen05.st.sync.aligned.32x32b.x1.b32 [r5], {r600}; tcgen05.wait::st.sync.aligned;\n"
+            "tcgen05.ld.sync.aligned.32x32b.x1.b32 {r600}, [r5];\n%stcgen05.wait::ld.sync.aligned;\n"
+            "@p0 st.global.b32 [d1], r600;\n", touch[k]);
+        end(1, 32);
+        handle m = load(text), f = function(m, "k");
+        dptr to = alloc(4);
+        void *params[] = {&to, &to};
+        report_clear();
+        int code = run(f, 1, 128, 0, params);
+        findings();
+        CHECK(!code && (k ? strstr(found, "async-read:") == found : !*found), "early touch %d: gives %d: %s", k, code, found);
+        report_clear();
+        cuMemFree_v2_(to);
+        cuModuleUnload_(m);
+    }
+}
+
 int main(int argc, char **argv) {
     setenv("PTXSIM_DEVICE", "sm_100a", 1);
     sim_open(argc, argv);
@@ -611,5 +633,6 @@ int main(int argc, char **argv) {
     state = state * 0x9e3779b97f4a7c15u | 1;
     test_shapes();
     test_products();
+    test_early_touch();
     return sim_close();
 }
