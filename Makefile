@@ -61,6 +61,8 @@ run: $(SIM) $(EXAMPLES)
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/gemm
 	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/wgmma
+	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 20
 
 test: $(addprefix $(B)/results/,$(SHORT))

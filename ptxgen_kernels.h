@@ -59,6 +59,9 @@
           is below the smallest normal f32, 1.2e-38, loses precision.
 
    TARGET  A plan and a module belong to one target; a plan made for one device does not fit another.
+
+   MAPS   Some plans list tensor maps, which the entry takes behind its argument struct: see ptx_tensor_map in
+          ptxgen.h. ptxcu_run makes them.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -622,6 +625,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
      factor NaN, inf     NaN or inf in that row of W only
      all x 0             0 (+ bias, + residual), with eps 0 too
+     PTXK_GEMM_GROUPED   many products in one launch, such as the experts of a mixture. The rows of y belong
+                         to `groups` groups, one after the other; each group has its own weights and biases.
+                         Device memory says which rows a group has (`offsets`) and which row of x each of
+                         them multiplies (`x_rows`), so that other kernels may fill both. Only weights of
+                         groups that have rows are read. Rows of y that are in no group are not written.
      alignment           as in gemv
 
    Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
@@ -638,7 +646,8 @@ enum {
     PTXK_GEMM_RESIDUAL = 4,
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
-    PTXK_GEMM_GEGLU = 32
+    PTXK_GEMM_GEGLU = 32,
+    PTXK_GEMM_GROUPED = 64
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -654,19 +663,21 @@ typedef struct ptxk_gemm_desc {
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;         /* rows of x and of y, at most 2^19 (with tiles of 64: 2^22); 0: no launches */
-    uint32_t n;         /* rows of W, at most 2^26 (a gated pair in tiles of 64: 2^25) */
-    uint32_t k;         /* columns of W and of x, whole units, at most 2^20 */
-    uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
-    uint32_t third_n;   /* rows of the third matrix, at least 1 */
-    uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
-    ptx_target target;  /* of the module, such as PTX_SM(80) */
+    uint32_t m;        /* rows of x and of y, at most 2^19 (with tiles of 64: 2^22); 0: no launches. With
+                           GROUPED rows of y, of all groups */
+    uint32_t n;        /* rows of W, at most 2^26 (a gated pair in tiles of 64: 2^25) */
+    uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
+    uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
+    uint32_t third_n;  /* rows of the third matrix, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module, such as PTX_SM(80) */
+    uint32_t groups;   /* GROUPED: 1 to 65536; else ignored */
 } ptxk_gemm_shape;
 
 /* One of the matrices. Addresses are 16-byte aligned. */
 typedef struct ptxk_gemm_matrix {
     uint64_t weights;  /* rows [n] of ptxk_row_bytes(format, k) bytes, one after the other */
-    uint64_t bias;     /* f32 [n]; ignored without PTXK_GEMM_BIAS */
+    uint64_t bias;     /* f32 [n], with GROUPED [groups, n]; ignored without PTXK_GEMM_BIAS */
     uint64_t y;        /* output_type [m, n]; ignored for the second of a gated pair */
     uint64_t y_stride; /* elements from row to row of y, n to 2^32 - 1; 0: n */
     uint32_t n;        /* as in the shape */
@@ -684,6 +695,15 @@ typedef struct ptxk_gemm_args {
     uint32_t m, k;            /* as in the shape */
     float eps;                /* of the norm: 0 or more, finite */
     uint32_t reserved;        /* 0 */
+    /* GROUPED; else ignored: */
+    uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has rows offsets[i] to
+                                 offsets[i + 1] - 1 of y, those below m; none unless the second is larger */
+    uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; from x_count on, a
+                                 row of zeros. 0: the same row */
+    uint64_t group_stride[3]; /* of each matrix: bytes from the weights of a group to those of the next, a
+                                 multiple of 16; 0: the rows of all groups lie one after the other */
+    uint32_t groups;          /* as in the shape */
+    uint32_t x_count;         /* rows of x; 0: m */
 } ptxk_gemm_args;
 
 /* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
@@ -691,7 +711,8 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches. min_bytes: weights, x, gamma, biases, residual and y once. */
+/* The launches. min_bytes: weights, x, gamma, biases, residual and y once; weights and biases of as many
+   groups as may have rows. */
 PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
 /* Tests arguments: see FUNCTIONS. */
@@ -8301,10 +8322,10 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 63 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
         return ptxk__refuse(
             why, PTX_E_DESC,
-            "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS and one of "
+            "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
             "_SWIGLU and _GEGLU",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
@@ -8385,6 +8406,12 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
 
+/* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
+static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
+    uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
+    return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
+}
+
 /* Rows of W in a tile of one matrix; tiles of all outputs. */
 static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK__GEMM_MATRICES]) {
     uint64_t tiles = 0;
@@ -8439,7 +8466,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
-    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters;
+    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
     if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
@@ -8451,7 +8478,9 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
         return code;
     if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
+        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
+        || (f.flags & PTXK_GEMM_GROUPED
+            && (code = ptxk__check_n("gemm", "groups", shape->groups, 65536, why)) != PTX_E_NONE))
         return code;
     for (i = 0; i < f.matrices; i++) {
         n[i] = !i || f.pair > 1 ? shape->n : i == 1 ? shape->second_n : shape->third_n;
@@ -8463,7 +8492,8 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     }
     if (!shape->m || !shape->n) return PTX_E_NONE;
     tiles = ptxk__gemm_row_tiles(&f, n);
-    column_tiles = ptxk__ceil_div(shape->m, f.columns);
+    column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
+    if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
     if (!rasters && column_tiles > 65535)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -8477,7 +8507,8 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
-    l->grid[0] = f.columns == 8 ? shape->m : (uint32_t)column_tiles * f.columns;
+    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED) ? shape->m
+                                                                  : (uint32_t)column_tiles * f.columns;
     l->block[0] = 32 * PTXK__GEMM_X_WARPS;
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
@@ -8496,9 +8527,9 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++)
-        plan->min_bytes += ptxk_row_bytes(f.kind[f.which[i]].block->id, shape->k) * n[i];
+        plan->min_bytes += ptxk_row_bytes(f.kind[f.which[i]].block->id, shape->k) * n[i] * groups;
     if (f.flags & PTXK_GEMM_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
-    if (f.flags & PTXK_GEMM_BIAS) plan->min_bytes += rows * 4;
+    if (f.flags & PTXK_GEMM_BIAS) plan->min_bytes += rows * groups * 4;
     return PTX_E_NONE;
 }
 
@@ -8511,9 +8542,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
     static const char *const op = "gemm";
     static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90)};
     ptxk__gemm f;
-    ptxk__span s[4 + 3 * PTXK__GEMM_MATRICES];
-    uint64_t tiles, stride, workspace = UINT64_MAX;
-    uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES];
+    ptxk__span s[6 + 3 * PTXK__GEMM_MATRICES];
+    uint64_t tiles, stride, workspace = UINT64_MAX, row;
+    uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
     if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
         || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
@@ -8521,6 +8552,10 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
+    if (f.flags & PTXK_GEMM_GROUPED) {
+        groups = args->groups;
+        if ((code = ptxk__check_count(op, "groups", groups, 1, 65536, why)) != PTX_E_NONE) return code;
+    }
     bytes = ptxk__kv_bytes(f.output);
     stride = args->x_stride ? args->x_stride : args->k;
     if (stride < args->k || stride % 8 || stride > 0xffffffffu)
@@ -8542,18 +8577,32 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
                                 (unsigned long long)stride, m->n);
-        s[count++] = ptxk__span_of(names[i][0], m->weights,
-                                   ptxk_row_bytes(f.kind[f.which[i]].block->id, args->k) * m->n, 16, 1);
-        s[count++] =
-            ptxk__span_of(names[i][1], m->bias, (uint64_t)m->n * 4, 16, (f.flags & PTXK_GEMM_BIAS) != 0);
+        row = ptxk_row_bytes(f.kind[f.which[i]].block->id, args->k) * m->n;
+        s[count] = ptxk__span_of(names[i][0], m->weights, row, 16, 1);
+        if (f.flags & PTXK_GEMM_GROUPED) {
+            if (args->group_stride[i] % 16 || (!args->group_stride[i] && row % 16 && groups > 1))
+                return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                    "gemm: group_stride[%u] is %llu, and the weights of a group have "
+                                    "%llu bytes: groups must be a multiple of 16 apart",
+                                    i, (unsigned long long)args->group_stride[i], (unsigned long long)row);
+            ptxk__span_repeat(&s[count], 0, groups, args->group_stride[i] ? args->group_stride[i] : row);
+        }
+        count++;
+        s[count++] = ptxk__span_of(names[i][1], m->bias, (uint64_t)m->n * groups * 4, 16,
+                                   (f.flags & PTXK_GEMM_BIAS) != 0);
         s[count] = ptxk__span_of(names[i][2], m->y, (uint64_t)m->n * bytes, 16, i < f.outputs);
         ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
         s[count] = ptxk__span_written(s[count], i == 0);
         count++;
     }
     s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__kv_bytes(f.x_type), 16, 1);
-    ptxk__span_repeat(&s[count++], 0, args->m,
+    ptxk__span_repeat(&s[count++], 0,
+                      f.flags & PTXK_GEMM_GROUPED && args->x_count ? args->x_count : args->m,
                       (args->x_stride ? args->x_stride : args->k) * ptxk__kv_bytes(f.x_type));
+    s[count++] = ptxk__span_of("offsets", args->offsets, ((uint64_t)groups + 1) * 4, 4,
+                               (f.flags & PTXK_GEMM_GROUPED) != 0);
+    s[count++] = ptxk__span_of("x_rows", args->x_rows, (uint64_t)args->m * 4, 4,
+                               f.flags & PTXK_GEMM_GROUPED && args->x_rows);
     s[count++] =
         ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMM_GAMMA) != 0);
     stride = args->residual_stride ? args->residual_stride : args->matrix[0].n;
@@ -8569,7 +8618,8 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         uint64_t least;
         if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
         tiles = ptxk__gemm_row_tiles(&f, n);
-        least = ptxk__gemm_parts_at(&f, tiles, ptxk__ceil_div(args->m, f.columns), args->k);
+        least =
+            ptxk__gemm_parts_at(&f, tiles, ptxk__gemm_column_tiles(&f, args->m, args->groups), args->k);
         if (least < workspace) workspace = least;
     }
     s[count] = ptxk__span_of("workspace", args->workspace, workspace, 256, 1);
@@ -8599,11 +8649,21 @@ typedef struct ptxk__gemm_layout {
     ptx_val tiles[PTXK__GEMM_MATRICES]; /* of rows, of outputs 0 ... i */
 } ptxk__gemm_layout;
 
+static ptx_val ptxk__gemm_column_tiles_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val m) {
+    ptx_val own, x;
+    if (!(f->flags & PTXK_GEMM_GROUPED)) return ptxk__gemm_div_up(k, m, f->columns);
+    own = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
+    own = ptx_min(k, own, m);
+    x = ptx_sub(k, m, own);
+    x = ptx_div(k, x, ptx_u32(f->columns));
+    return ptx_add(k, own, x);
+}
+
 static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptxk__gemm_layout *l) {
     ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, workspace)), x, m, units;
     uint32_t i;
     m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
-    l->column_tiles = ptxk__gemm_div_up(k, m, f->columns);
+    l->column_tiles = ptxk__gemm_column_tiles_of(k, f, args, m);
     for (i = 0; i < f->outputs; i++) {
         x = ptxk__arg_u32(k, args, PTXK__GEMM_FIELD(i, n));
         x = ptxk__gemm_div_up(k, x, f->rows);
@@ -8634,6 +8694,86 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
     ptx_val stride = ptxk__arg_u32(k, args, offset), p; /* below 2^32 */
     p = ptx_setp(k, PTX_EQ, stride, ptx_u32(0));
     return ptx_selp(k, n, stride, p);
+}
+
+/* Where a tile of columns lies: the lanes of a warp add the tiles of 32 groups at a time. */
+typedef struct ptxk__gemm_place {
+    ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
+    ptx_val exists;             /* there are so many tiles */
+} ptxk__gemm_place;
+
+static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
+    ptxk__gemm_place place;
+    ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
+    ptx_val end, tiles, upto, x, p, q, value[4];
+    ptx_var found[4], before, next; /* the group; its rows; tiles of the groups before */
+    uint32_t i;
+    m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+    groups = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
+    offsets = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, offsets));
+    for (i = 0; i < 4; i++) found[i] = ptx_var_new(k, ptx_u32(0));
+    before = ptx_var_new(k, ptx_u32(0));
+    next = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        group = ptx_get(k, next);
+        group = ptx_add(k, group, lane);
+        inside = ptx_setp(k, PTX_LT, group, groups);
+        at = ptx_ptr_add(k, offsets, group, 4);
+        begin = ptx_ld_if(k, inside, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+        end = ptx_ld_if(k, inside, PTX_U32, ptx_at(at, 4), ptx_u32(0));
+        begin = ptx_min(k, begin, m);
+        end = ptx_min(k, end, m);
+        end = ptx_max(k, end, begin);
+        x = ptx_sub(k, end, begin);
+        tiles = ptxk__gemm_div_up(k, x, f->columns);
+        upto = tiles;
+        for (i = 1; i < 32; i *= 2) {
+            x = ptx_shfl_up(k, upto, ptx_u32(i), ptx_u32(0), all);
+            p = ptx_setp(k, PTX_GE, lane, ptx_u32(i));
+            x = ptx_selp(k, ptx_as(x, PTX_U32), ptx_u32(0), p);
+            upto = ptx_add(k, upto, x);
+        }
+        x = ptx_get(k, before);
+        upto = ptx_add(k, upto, x);
+        p = ptx_setp(k, PTX_LT, tile, upto);
+        q = ptx_ballot(k, p, all);
+        x = ptx_brev(k, q);
+        x = ptx_clz(k, x);
+        x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or the last */
+        tiles = ptx_sub(k, upto, tiles);
+        begin = ptx_shfl_idx(k, begin, x, ptx_u32(31), all);
+        end = ptx_shfl_idx(k, end, x, ptx_u32(31), all);
+        tiles = ptx_shfl_idx(k, tiles, x, ptx_u32(31), all);
+        upto = ptx_shfl_idx(k, upto, x, ptx_u32(31), all);
+        group = ptx_shfl_idx(k, group, x, ptx_u32(31), all);
+        p = ptx_setp(k, PTX_NE, ptx_as(q, PTX_U32), ptx_u32(0));
+        ptx_set(k, found[0], ptx_as(group, PTX_U32));
+        ptx_set(k, found[1], ptx_as(begin, PTX_U32));
+        ptx_set(k, found[2], ptx_as(end, PTX_U32));
+        ptx_set(k, found[3], ptx_as(tiles, PTX_U32));
+        x = ptx_selp(k, ptx_u32(0), ptx_as(upto, PTX_U32), p);
+        ptx_set(k, before, x);
+        x = ptx_get(k, next);
+        x = ptx_add(k, x, ptx_u32(32));
+        x = ptx_selp(k, ptx_u32(0xffffffffu), x, p);
+        ptx_set(k, next, x);
+        p = ptx_setp(k, PTX_LT, x, groups);
+        p = ptx_uniform(k, p);
+        ptx_while(k, p);
+    }
+    ptx_end(k);
+    x = ptx_get(k, next); /* the same for all threads, as the tile is */
+    x = ptx_uniform(k, x);
+    place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
+    for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
+    place.group = value[0];
+    begin = value[1];
+    end = value[2];
+    x = ptx_sub(k, tile, value[3]);
+    place.first = ptx_mad(k, x, ptx_u32(f->columns), begin);
+    place.left = ptx_sub(k, end, place.first);
+    return place;
 }
 
 /* -- gemm: x -- */
@@ -8828,6 +8968,41 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     ptx_end(k);
 }
 
+/* Groups: the row of x of a place among the tiles of columns, and whether there is one. Ends the block where
+   there is no such tile, or nobody reads its prepared row. */
+static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val column,
+                                     ptx_val *exists) {
+    ptx_val tile = ptx_div(k, column, ptx_u32(f->columns)), x, p, list, count, inside;
+    ptx_var row;
+    ptxk__gemm_place place = ptxk__gemm_find(k, f, args, tile);
+    x = ptx_and(k, column, ptx_u32(f->columns - 1));
+    inside = ptx_setp(k, PTX_LT, x, place.left);
+    p = f->columns == 8 ? ptx_and(k, inside, place.exists) : place.exists;
+    p = ptx_not(k, p);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    row = ptx_var_new(k, ptx_add(k, place.first, x));
+    list = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, x_rows));
+    p = ptx_setp(k, PTX_NE, ptx_as(list, PTX_U64), ptx_u64(0));
+    p = ptx_and(k, p, inside);
+    ptx_if(k, p);
+    {
+        x = ptx_get(k, row);
+        x = ptx_ptr_add(k, list, x, 4);
+        x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
+        ptx_set(k, row, x);
+    }
+    ptx_end(k);
+    count = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, x_count));
+    p = ptx_setp(k, PTX_EQ, count, ptx_u32(0));
+    x = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+    count = ptx_selp(k, x, count, p);
+    x = ptx_get(k, row);
+    p = ptx_setp(k, PTX_LT, x, count);
+    *exists = ptx_and(k, p, inside);
+    return x;
+}
+
 /* The first launch: a block prepares a row of x. The largest element is scaled to 2^14 ... 2^15, by a power
    of two, for f16; the row's factor undoes that, contains the norm's, and is NaN where an element is not
    finite. */
@@ -8835,7 +9010,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_layout layout;
     ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, most, bad, squares, scale, factor, p,
-        at;
+        at, row;
     ptx_var state[3];
     uint32_t e;
     ptx_launch_bounds(k, 32 * PTXK__GEMM_X_WARPS, 1);
@@ -8845,11 +9020,15 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     column = ptx_ctaid_x(k);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
     from = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, x));
+    row = column;
+    if (f->flags & PTXK_GEMM_GROUPED) row = ptxk__gemm_source_row(k, f, args, column, &p);
     i = ptxk__gemm_stride(k, args, offsetof(ptxk_gemm_args, x_stride), n);
-    i = ptx_mul_wide(k, i, column);
+    i = ptx_mul_wide(k, i, row);
     from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(f->x_type));
-    i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
-    p = ptx_setp(k, PTX_LT, column, i);
+    if (!(f->flags & PTXK_GEMM_GROUPED)) {
+        i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+        p = ptx_setp(k, PTX_LT, column, i);
+    }
     end = ptx_selp(k, n, ptx_u32(0), p); /* rows past the last are zeros */
     for (e = 0; e < 3; e++) state[e] = ptx_var_new(k, ptx_f32(0));
     i = ptx_mul(k, tid, ptx_u32(4));
@@ -8916,7 +9095,8 @@ typedef struct ptxk__gemm_state {
     const ptxk__gemm_class *kind;
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
-    ptx_val columns_left; /* rows of x from this tile of columns on */
+    ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
+    ptxk__gemm_place place; /* groups */
     ptx_val column_tile, slice, slices;
     ptx_val row_tile;   /* of this matrix */
     ptx_val n;          /* its rows */
@@ -9646,19 +9826,27 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* -- gemm: tiles -- */
 
-/* A field of the matrix of this tile, which is the first of its class, or a later one. */
-static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
-                                const ptx_val later[PTXK__GEMM_MATRICES], size_t field, ptx_type type) {
+/* An argument of the matrix of this tile, which is the first of its class, or a later one. at, step: where
+   those of the matrices lie. */
+static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                       const ptx_val later[PTXK__GEMM_MATRICES], size_t at, size_t step,
+                                       ptx_type type) {
     ptx_val x = ptx_u32(0), other;
     uint32_t i;
     int found = 0;
     for (i = 0; i < f->outputs; i++) {
         if (&f->kind[f->which[i]] != s->kind) continue;
-        other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(PTXK__GEMM_FIELD(i, weights) + field)));
+        other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(at + i * step)));
         x = found ? ptx_selp(k, other, x, later[i]) : other;
         found = 1;
     }
     return x;
+}
+
+static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                const ptx_val later[PTXK__GEMM_MATRICES], size_t field, ptx_type type) {
+    return ptxk__gemm_select_field(k, f, s, later, PTXK__GEMM_FIELD(0, weights) + field,
+                                   sizeof(ptxk_gemm_matrix), type);
 }
 
 /* Sets up a tile's copies: this lane's rows and where it reads. */
@@ -9883,7 +10071,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
-    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride;
+    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
     memset(bias, 0, sizeof bias);
     residual = s->y;
     stride = s->y_stride;
@@ -9912,11 +10100,12 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
             if (s->kind->format->factor > 1)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
-            x = ptx_mul_wide(k, column, s->y_stride);
+            line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
+            x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
             res[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
-                x = ptx_mul_wide(k, column, stride);
+                x = ptx_mul_wide(k, line, stride);
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
@@ -9961,6 +10150,11 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
     s->slice = ptx_ctaid_y(k);
     s->slices = ptx_sreg(k, PTX_NCTAID_Y);
+    if (f->flags & PTXK_GEMM_GROUPED) {
+        s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
+        s->columns_left = s->place.left;
+        return tile;
+    }
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, m));
     q = ptx_mul(k, s->column_tile, ptx_u32(f->columns));
     s->columns_left = ptx_sub(k, x, q);
@@ -9986,6 +10180,23 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     s->n = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, n), PTX_U32);
 }
 
+/* The address of the weights of the tile's group. */
+static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                        ptx_val later[PTXK__GEMM_MATRICES], uint32_t i, ptx_val weights) {
+    size_t at = offsetof(ptxk_gemm_args, group_stride);
+    ptx_val stride, packed, p;
+    stride = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(at + 8)))
+               : ptxk__gemm_select_field(k, f, s, later, at, 8, PTX_U64);
+    packed = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    packed = ptx_div(k, packed, ptx_u32(s->kind->block->values));
+    packed = ptx_mul(k, packed, ptx_u32(s->kind->block->bytes));
+    packed = ptx_mul_wide(k, packed, s->n);
+    p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
+    stride = ptx_selp(k, packed, stride, p);
+    p = ptx_cvt(k, PTX_U64, s->place.group);
+    return ptx_mad(k, stride, p, weights);
+}
+
 /* Computes a tile of the matrices of one class. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
     ptx_val later[PTXK__GEMM_MATRICES], skip, x;
@@ -9994,6 +10205,7 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     for (i = 0; i < f->pair; i++) {
         x = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)PTXK__GEMM_FIELD(1, weights)))
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, weights), PTX_U64);
+        if (f->flags & PTXK_GEMM_GROUPED) x = ptxk__gemm_group_weights(k, f, s, later, i, x);
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
     }
     s->form = &f->x[s->kind->x];
@@ -10013,6 +10225,9 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         x = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)PTXK__GEMM_FIELD(1, bias)))
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, bias), PTX_U64);
         s->bias[i] = ptx_ptr(x, PTX_GLOBAL);
+        if (!(f->flags & PTXK_GEMM_GROUPED)) continue;
+        x = ptx_mul_wide(k, s->place.group, s->n);
+        s->bias[i] = ptx_ptr_add(k, s->bias[i], x, 4);
     }
     ptxk__gemm_store(k, f, s);
 }
@@ -10036,6 +10251,11 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     tile = ptxk__gemm_locate(k, f, s);
     if (f->columns >= 64) {
         p = ptx_setp(k, PTX_GE, tile, s->layout.tiles[f->outputs - 1]);
+        ptx_guard(k, p);
+        ptx_ret(k);
+    }
+    if (f->flags & PTXK_GEMM_GROUPED) {
+        p = ptx_not(k, s->place.exists);
         ptx_guard(k, p);
         ptx_ret(k);
     }

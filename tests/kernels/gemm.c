@@ -231,7 +231,7 @@ static void addresses_past_2_32(void)
     enum { M = 3, N = 65, K = 64 };
     const uint64_t stride = 0x90000000u;
     ptxk_gemm_desc desc = {PTXK_Q4_0, PTX_F32, PTX_F32, 8, 0, 0, 0, 0};
-    ptxk_gemm_shape shape = {M, N, K, 0, 0, 4, PTX_SM(80)};
+    ptxk_gemm_shape shape = {M, N, K, 0, 0, 4, PTX_SM(80), 0};
     ptxk_gemm_args args;
     ptxk_message why;
     ptx_plan plan;
@@ -290,7 +290,7 @@ static void addresses_past_2_32(void)
 
 static void refused(const ptxk_gemm_desc *desc, const char *says)
 {
-    ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80)};
+    ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80), 0};
     ptxk_message why;
     ptx_plan plan;
     ptx_module *m = ptx_module_new(NULL);
@@ -315,14 +315,14 @@ static void what_is_refused(void)
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 0, 0, 0, 0, 0}, "columns is 0, must be 8, 16, 32 or 64"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 7, 0, 0, 0, 0}, "columns is 7"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 2, 0, 0, 0}, "precision is 2"},
-        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 64, 0, 0}, "flags is 64"},
+        {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 128, 0, 0}, "flags is 128"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 48, PTXK_Q4_K, 0}, "flags is 48"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, 0, 0}, "second is 0"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, PTXK_Q6_K, 0}, "a gated pair has one format"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 16, PTXK_Q4_K, PTXK_Q4_K}, "a gated pair"},
         {{PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 4, PTXK_Q4_K, 0}, "a residual"}};
     ptxk_gemm_desc desc = {PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 0, 0, 0};
-    ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80)}, s;
+    ptxk_gemm_shape shape = {1, 16, 256, 16, 16, 1, PTX_SM(80), 0}, s;
     ptxk_message why;
     ptx_plan plan;
     ptx_module_desc module_desc;
