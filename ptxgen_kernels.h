@@ -848,24 +848,30 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
+   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
    ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
 
-   y may be x, or with a residual the residual, where the types are equal. Nothing else may overlap. */
+   y may be x, or with a residual the residual, where the types are equal, but not with PTXK_NORM_ADD. Nothing
+   else may overlap. */
 
 /* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
-enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
+enum {
+    PTXK_NORM_RESIDUAL = 1,
+    PTXK_NORM_BETA = 2,
+    PTXK_NORM_PLAIN = 4, /* no gamma */
+    PTXK_NORM_ADD = 8    /* the result is added to y */
+};
 typedef struct ptxk_norm_desc {
     uint32_t n;           /* elements of a row, 1 ... 2^24 */
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16; with _PLAIN also 0 */
-    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
+    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN | PTXK_NORM_ADD */
 } ptxk_norm_desc;
 
 typedef struct ptxk_norm_shape {
@@ -876,7 +882,7 @@ typedef struct ptxk_norm_shape {
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
     uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
-    uint64_t y;           /* y_type [rows, n] */
+    uint64_t y;           /* y_type [rows, n]; read, too, with PTXK_NORM_ADD */
     uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
     float eps;            /* 0 or more, finite */
@@ -13230,9 +13236,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7)
+    if (d->flags > 15)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA, _PLAIN and _ADD",
+                            d->flags);
     if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC,
                             "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
@@ -13259,7 +13266,7 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
                    elements
                            * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type))
+                              + ptxk__kv_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
                        + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
     return code;
 }
@@ -13281,7 +13288,7 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
+    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
     if (added) span[0] = ptxk__span_written(span[0], 0);
     span[added].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
@@ -13351,7 +13358,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     return sum;
 }
 
-/* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
+/* Writes y = (x - mean) factor gamma + beta, or adds that to y. gamma: loaded already, or NULL. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -13367,6 +13374,10 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     if (f->flags & PTXK_NORM_BETA) {
         ptxk__row_load(k, &f->row, s, f->weight, f->beta_at, weight);
         for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], weight[i]);
+    }
+    if (f->flags & PTXK_NORM_ADD) {
+        ptxk__row_load(k, &f->row, s, f->y, f->y_at, weight);
+        for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, weight[i], x[i]);
     }
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
