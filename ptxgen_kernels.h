@@ -616,9 +616,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
                          activation.
-     columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
-                         any of them: the last tile is padded. Where registers are few for a format or a
-                         target, tiles have fewer, down to 8.
+     columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
+                         of them: the last tile is padded. Where registers are few for a format or a target,
+                         tiles have fewer, down to 8. From 128 on weights are unpacked once for a tile, into
+                         shared memory; from sm_80, EXACT sm_80 and sm_90 to sm_110, for Q4_K and Q5_K; 256
+                         columns for Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
@@ -634,6 +636,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of the unit at most, where offsets and minima count as products of their own. By
                          the arithmetic of chips, on random data, of the sum of |w x| of an output: below
                          2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
+     many columns, FAST  Where weights are unpacked into shared memory (see columns) they are rounded to f16,
+                         times a power of two for each row: by 3 2^-11 of the sum of a weight's parts and
+                         2^-29 of the row's largest block factor at most. Sums are of a whole slice of K.
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
@@ -669,7 +674,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t output_type; /* of y and of the residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t columns;     /* rows of x in a tile, at most: 8, 16, 32 or 64; see ptxk_gemm_columns */
+    uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
     uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
@@ -720,7 +725,7 @@ typedef struct ptxk_gemm_args {
     uint32_t x_count;         /* rows of x; 0: m */
 } ptxk_gemm_args;
 
-/* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
+/* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
@@ -9313,7 +9318,7 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
 #define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
 #define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
-#define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
+#define PTXK__GEMM_M 4u          /* most tiles of 16 rows in a warp */
 #define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
 
 /* How the values of a unit are multiplied by x. */
@@ -9326,8 +9331,8 @@ enum {
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS) or 16 t + 8 w
-   (PLAIN) of the unit, the second `second` values further on.
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 16 t + 8 w
+   (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit, the second `second` values further on.
    A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
    of a word are unpacked), or 0 and 1, 2 and 3. */
 enum {
@@ -9336,7 +9341,8 @@ enum {
     PTXK__GEMM_BLOCK,
     PTXK__GEMM_HALVES,
     PTXK__GEMM_EIGHTS,
-    PTXK__GEMM_PLAIN
+    PTXK__GEMM_PLAIN,
+    PTXK__GEMM_BYTES
 };
 
 /* How a format is read. */
@@ -9415,10 +9421,14 @@ typedef struct ptxk__gemm {
     uint32_t classes, forms;
     ptx_type x_type, output;
     uint32_t flags, precision, k_step;
-    uint32_t columns, n, m;  /* columns of a tile; its tiles of 8; tiles of 16 rows in a warp */
+    uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
+    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
+    uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t bulk;           /* a thread copies a part of x */
+    uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
 } ptxk__gemm;
 
@@ -9451,11 +9461,11 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->weights = f->stage = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->n * x->planes * (x->type == PTX_F32 ? 1024 : 512);
+        uint32_t group = f->tiles * x->planes * (x->type == PTX_F32 ? 1024 : 512);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
-        x->bytes = x->groups * group + f->n * x->sums;
-        if (x->part_bytes + f->n * x->sums > f->stage) f->stage = x->part_bytes + f->n * x->sums;
+        x->bytes = x->groups * group + f->tiles * x->sums;
+        if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
     }
     for (i = 0; i < f->classes; i++) {
         ptxk__gemm_class *c = &f->kind[i];
@@ -9478,17 +9488,50 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->shared += 16; /* the flag of the last block */
 }
 
-static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
-                                ptxk_message *why) {
+#define PTXK__WIDE_WARPS 8u
+#define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
+#define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
+
+/* The sizes of a block with many columns. Returns whether it fits. In shared memory: two parts of unpacked
+   weights (each twice, where there are `planes` of them), two parts of x, a unit of the rows as they lie, and
+   what the rows have. */
+static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t columns, uint32_t planes) {
+    uint32_t i, chip = target & 0xfffu;
+    f->columns = columns;
+    f->tiles = columns / 8;
+    f->n = columns / 32;
+    f->m = 4;
+    ptxk__gemm_sizes(f, PTXK__WIDE_WARPS, 2 * f->tiles * 512 * f->x[0].planes);
+    f->rows = PTXK__WIDE_ROWS / f->pair;
+    f->x_at = 2 * planes * PTXK__WIDE_PART;
+    f->raw_at = f->x_at + 2 * f->stage;
+    f->rows_at = f->raw_at;
+    for (i = 0; i < f->classes; i++) {
+        ptxk__gemm_class *c = &f->kind[i];
+        c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
+        c->pitch = (c->chunks | 1) * 16;
+        c->area = PTXK__WIDE_ROWS * c->pitch;
+        c->variants = 2;
+        if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
+    }
+    f->bulk = chip >= 90;
+    f->shared = f->rows_at + 4096 + 32;
+    return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+}
+
+/* The form with `wide` columns, or, where that is 0, with few. */
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
+                                   ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
     memset(f, 0, sizeof *f);
-    if (d->columns != 8 && d->columns != 16 && d->columns != 32 && d->columns != 64)
-        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32 or 64", d->columns);
+    if (d->columns < 8 || d->columns > 256 || d->columns & (d->columns - 1))
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32, 64, 128 or 256",
+                            d->columns);
     if (d->precision > PTXK_GEMM_FAST)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: precision is %u, must be PTXK_GEMM_EXACT or PTXK_GEMM_FAST", d->precision);
@@ -9545,6 +9588,15 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
+        if (wide) {
+            if (wide > 128
+                && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
+                return PTX_E_DESC; /* registers are too few */
+            if (g->order != PTXK__GEMM_PAIRS) return PTX_E_DESC;
+            if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
+            if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
+            if (format[i] == PTXK_Q6_K && d->precision == PTXK_GEMM_EXACT) planes = 2;
+        }
         x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
         if (x.type == PTX_BF16) x.planes++;
@@ -9560,14 +9612,16 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         c->x = j;
         if (j == f->forms) f->x[f->forms++] = x;
     }
-    f->columns = d->columns;
+    f->async = (target & 0xfffu) >= 80;
+    f->wide = wide;
+    if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
+    f->columns = d->columns > 64 ? 64 : d->columns;
     for (i = 0; i < f->classes; i++) {
         part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
         if (f->columns > part) f->columns = part;
     }
-    f->n = f->columns / 8;
+    f->n = f->tiles = f->columns / 8;
     f->m = 2;
-    f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
@@ -9579,7 +9633,20 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                         f->columns);
 }
 
-PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
+static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
+                                ptxk_message *why) {
+    uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    if (why) why->text[0] = 0;
+    for (; wide >= 128; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, f, why);
+}
+
+PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
+    uint32_t columns = 8;
+    while (columns < m && columns < 256) columns *= 2;
+    return columns;
+}
 
 /* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
@@ -9616,8 +9683,8 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint64_t slots =
-        (uint64_t)shape->sm_count * (total / (f->shared + 1024) ? total / (f->shared + 1024) : 1);
+    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    uint64_t slots = (uint64_t)shape->sm_count * resident;
     uint64_t best = UINT64_MAX;
     for (s = 1; s <= units && s <= 512; s++) {
         uint32_t per = ptxk__ceil_div(units, s);
@@ -10019,17 +10086,19 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
                                   ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
-    uint32_t i, pairs = x->order == PTXK__GEMM_PAIRS;
+    uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
-        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs ? 4 : 1, pairs ? 32 : 4);
+        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
     column = ptx_and(k, column, ptx_u32(7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
-        here = ptx_mad(k, column, ptx_u32(4), lane);
+        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
+        here = ptx_mad(k, column, ptx_u32(4), half);
         here = ptx_ptr_add(k, at, here, 8);
-        p = ptx_setp(k, PTX_LT, lane, ptx_u32(4));
+        half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
+        p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
@@ -10086,8 +10155,8 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     base = ptx_mul_wide(k, tile, units);
     base = ptx_mul(k, base, ptx_u64(x->bytes));
     base = ptx_ptr_add(k, to, base, 1);
-    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(4));
-    tile = ptx_and(k, tile, ptx_u32(f->n - 1)); /* tile of 8 columns */
+    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(f->tiles > 16 ? 5 : 4));
+    tile = ptx_and(k, tile, ptx_u32(f->tiles - 1)); /* tile of 8 columns */
     i = ptx_tid_x(k);
     i = ptx_sub(k, i, lane);
     i = ptx_warp_uniform(k, i);
@@ -10119,6 +10188,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                 other = ptx_mul(k, other, ptx_u32(4));
                 q[0] = ptx_sub(k, q[0], other);
             }
+        } else if (x->order == PTXK__GEMM_BYTES) {
+            q[0] = ptx_and(k, w, ptx_u32(6));
+            q[0] = ptx_add(k, q[0], w); /* 32 (w & 6) + 16 (w & 1), as w = (w & 6) + (w & 1) */
+            q[0] = ptx_mul(k, q[0], ptx_u32(16));
+            q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
         } else {
             q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
             q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
@@ -10133,11 +10207,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
         here = ptx_mul(k, tile, ptx_u32(per));
-        if (x->parts > 1) {
-            other = ptx_div(k, w, ptx_u32(per));
+        if (x->parts > 1) { /* wide: a part has groups p and p + parts */
+            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
             other = ptx_mul(k, other, ptx_u32(x->part_bytes / (512 * planes * size)));
             here = ptx_add(k, here, other);
-            w = ptx_and(k, w, ptx_u32(per - 1));
+            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
         }
         here = ptx_add(k, here, w);
         here = ptx_mul(k, here, ptx_u32(planes * size * 512));
@@ -10327,6 +10401,9 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
+    ptx_val column_base; /* wide: the warp's first column of the tile */
+    struct ptxk__gemm_wide *wide;
+    ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -10555,7 +10632,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
     chunks[0] = x->part_bytes / 16;
-    chunks[1] = part + 1 == x->parts ? f->n * x->sums / 16 : 0;
+    chunks[1] = part + 1 == x->parts ? f->tiles * x->sums / 16 : 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -11308,20 +11385,28 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
-static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    const ptxk__gemm_x *x = s->form;
-    ptx_val first, p, at, y, m;
-    uint32_t i, n, e, per = PTXK__GEMM_GRANULE / x->unit;
+/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+    ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    y = ptxk__gemm_div_up(k, at, x->unit);
+    *all = ptxk__gemm_div_up(k, at, s->form->unit);
     at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
     s->end = ptx_mad(k, at, ptx_u32(per), first);
-    s->end = ptx_min(k, s->end, y);
+    s->end = ptx_min(k, s->end, *all);
+    return first;
+}
+
+/* Multiplies the tile's slice of K: fills in the sums. */
+static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val first, p, at, y, m;
+    uint32_t i, n, e;
+    first = ptxk__gemm_slice(k, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -11372,6 +11457,598 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
     if (s->kind->variants == 3) ptx_end(k);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
+}
+
+/* -- gemm: many columns --
+
+   A block has 128 rows of W (of a gated pair 64 of each matrix, in turns of 16) and 128 or 256 columns. Each
+   of its threads unpacks half of a row: of a unit of 2 P groups of 32 values, in P parts, groups p and p + P.
+   The weights of a part, f16, lie in shared memory in rows of 8 chunks, swizzled; ldmatrix reads them as
+   operand A while the next part is unpacked. EXACT: integers, as in the form with few columns. FAST: weights,
+   times a power of two for each row that falls, and the sums with it, when a unit needs that. */
+
+typedef struct ptxk__gemm_wide {
+    ptx_val half, row;          /* of the row that this thread unpacks, in the block */
+    ptx_val raw;                /* its unit as it lies */
+    ptx_val a_to;               /* where its chunks go; they differ in bits 4 and 5 */
+    ptx_val a_from;             /* operand A of the products of a part; they differ in bits 5 and 6 */
+    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked, of the thread's rows */
+    ptx_val minima_to, minima_from;
+    ptx_val constant[4];
+    ptx_val to, copy_half, copied; /* of the row that this thread copies */
+    ptx_var from, shift;           /* address of its next unit; low bits of that of the row unpacked */
+    ptx_var word[24], more[10];    /* the half of the unit: quants, and what comes with them */
+    ptx_var scale[4], minimum[2], head;
+    ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
+} ptxk__gemm_wide;
+
+#define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
+
+/* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
+static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
+    ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
+    x = ptx_mad(k, x, ptx_u32(8), y); /* 64 wm + g, ... */
+    y = ptx_and(k, row, ptx_u32(64));
+    y = ptx_mul(k, y, ptx_u32(7));
+    return ptx_sub(k, x, y);
+}
+
+/* The row of its matrix that row r of the block is, and its first byte. which: 0, or for gated pairs r's. */
+static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
+    ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
+    if (f->pair > 1) {
+        x = ptx_and(k, r, ptx_u32(15));
+        row = ptx_shr(k, r, ptx_u32(5));
+        row = ptx_mad(k, row, ptx_u32(16), x);
+        x = ptx_and(k, r, ptx_u32(16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        from = ptx_selp(k, ptx_as(s->weights[0], PTX_U64), ptx_as(s->weights[1], PTX_U64), p);
+        from = ptx_ptr(from, PTX_GLOBAL);
+    }
+    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), row);
+    row = ptx_min(k, row, last); /* rows past the last repeat it */
+    x = ptx_mul_wide(k, row, s->row_bytes);
+    return ptx_as(ptx_ptr_add(k, from, x, 1), PTX_U64);
+}
+
+/* Copies unit `next` of this thread's row: every second chunk. */
+static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
+    const ptxk__gemm_class *c = s->kind;
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t shifted = (uint32_t)ptxk__gemm_is_shifted(c), j;
+    ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
+    (void)f;
+    ptx_if(k, p);
+    {
+        from = ptx_get(k, w->from);
+        at = ptx_add(k, from, ptx_u64(c->unit_bytes));
+        ptx_set(k, w->from, at);
+        at = from;
+        if (shifted) at = ptx_and(k, from, ptx_u64(~(uint64_t)15));
+        left = ptx_cvt(k, PTX_U64, w->copy_half);
+        at = ptx_mad(k, left, ptx_u64(16), at);
+        left = at;
+        at = ptx_ptr(at, PTX_GLOBAL);
+        if (c->tails) { /* the last unit of a row: zeros behind it */
+            q = ptx_add(k, next, ptx_u32(1));
+            q = ptx_mul(k, q, ptx_u32(c->unit_bytes));
+            q = ptx_add(k, q, ptx_u32(30));
+            q = ptx_setp(k, PTX_LE, q, s->row_bytes);
+            ptx_if(k, q);
+        }
+        for (j = 0; j < c->chunks; j += 2) {
+            q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+            if (j + 1 >= c->chunks) ptx_guard(k, q);
+            ptx_cp_async_16(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j));
+        }
+        if (c->tails) {
+            ptx_else(k);
+            valid = ptx_mul(k, next, ptx_u32(c->unit_bytes));
+            valid = ptx_sub(k, s->row_bytes, valid); /* what is left of the row */
+            q = ptx_sub(k, left, from);              /* the first chunk begins so much further on */
+            left = ptx_cvt(k, PTX_S32, q);
+            left = ptx_sub(k, ptx_as(valid, PTX_S32), left);
+            for (j = 0; j < c->chunks; j += 2) {
+                valid = ptx_sub(k, left, ptx_s32((int32_t)(16 * j)));
+                valid = ptx_max(k, valid, ptx_s32(0));
+                valid = ptx_min(k, valid, ptx_s32(16));
+                q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+                if (j + 1 >= c->chunks) ptx_guard(k, q);
+                ptx_cp_async_16_zfill(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j), ptx_as(valid, PTX_U32));
+            }
+            ptx_end(k);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Copies part p of x, which lies at `from`; on the condition q, or NULL. */
+static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                              uint32_t p, const ptx_val *q) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t slot = p & 1, bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val first, bar;
+    if (!f->bulk) {
+        ptxk__gemm_copy_x(k, f, s, from, p, slot, q);
+        ptx_cp_async_commit(k);
+        return;
+    }
+    bar = ptx_off(s->flag, (int64_t)(8 * slot) - 16);
+    first = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    if (q) first = ptx_and(k, first, *q);
+    ptx_if(k, first);
+    ptx_mbarrier_arrive_expect(k, bar, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage), ptx_off(from, p * x->part_bytes), ptx_u32(bytes),
+                  bar);
+    ptx_end(k);
+}
+
+/* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
+   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
+   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val p, x, y, ratio;
+    ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
+    x = ptx_get(k, w->most);
+    p = ptx_setp(k, PTX_GT, size, x);
+    ptx_if(k, p);
+    {
+        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+        y = ptx_add(k, x, ptx_u32(3));
+        y = ptx_min(k, y, ptx_u32(254));
+        y = ptx_shl(k, y, ptx_u32(23));
+        ptx_set(k, w->most, ptx_as(y, PTX_F32));
+        x = ptx_sub(k, ptx_u32(279), x);
+        y = ptx_get(k, w->power);
+        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+        ratio = ptx_add(k, ratio, ptx_s32(127));
+        ratio = ptx_max(k, ratio, ptx_s32(0));
+        ratio = ptx_min(k, ratio, ptx_s32(127));
+        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+        ptx_set(k, out, ptx_as(ratio, PTX_F32));
+        x = ptx_shl(k, x, ptx_u32(23));
+        ptx_set(k, w->power, ptx_as(x, PTX_F32));
+        ptx_set(k, fell, ptx_u32(1));
+    }
+    ptx_end(k);
+    x = ptx_get(k, fell);
+    ptx_set(k, w->raised, x);
+    x = ptx_get(k, out);
+    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
+}
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* Reads this thread's half of a unit: Q4_K, Q5_K. */
+static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
+    ptx_val head[4], words[4], pair[2], d, m, p, q, x, y, z, power;
+    ptxk_load16(k, NULL, ptx_at(w->raw, 0), head);
+    x = ptx_ptr_add(k, w->raw, w->half, 64);
+    for (i = 0; i < 4; i++) {
+        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * five + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->word[4 * i + j], words[j]);
+    }
+    for (i = 0; i < 2 * five; i++) {
+        ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
+    }
+    /* four scales x and four minima y of this half, bytes */
+    q = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    x = ptx_shr(k, ptx_as(head[1], PTX_U32), ptx_u32(2));
+    z = ptx_and(k, head[3], ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    x = ptx_and(k, head[1], ptx_b32(0x3f3f3f3f));
+    x = ptx_selp(k, x, z, q);
+    y = ptx_shr(k, ptx_as(head[2], PTX_U32), ptx_u32(2));
+    z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
+    z = ptx_and(k, ptx_as(z, PTX_B32), ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(y, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    y = ptx_and(k, head[2], ptx_b32(0x3f3f3f3f));
+    y = ptx_selp(k, y, z, q);
+    if (f->precision == PTXK_GEMM_EXACT) {
+        ptx_set(k, w->head, head[0]);
+    } else {
+        ptx_unpack(k, PTX_F16, 2, head[0], pair);
+        d = ptx_cvt(k, PTX_F32, pair[0]);
+        m = ptx_cvt(k, PTX_F32, pair[1]);
+        p = ptx_op2(k, PTX_MUL, PTX_RN, d, ptx_f32(16777216));
+        p = ptx_abs(k, p);
+        p = ptxk__wide_larger(k, p, m);
+        ptxk__wide_raise(k, s, p);
+        power = ptx_get(k, w->power);
+        d = ptx_op2(k, PTX_MUL, PTX_RN, d, power);
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, power);
+        pair[0] = ptxk__wide_twice(k, d);
+        pair[1] = ptxk__wide_twice(k, m);
+    }
+    for (i = 0; i < 2; i++) {
+        z = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140)); /* 1024 + the scales */
+        z = ptxk__gemm_fma(k, z, w->constant[0], w->constant[1]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[0]);
+        ptx_set(k, w->scale[i], z);
+        z = ptx_prmt(k, y, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140));
+        z = ptxk__gemm_fma(k, z, w->constant[2], w->constant[3]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[1]);
+        ptx_set(k, w->minimum[i], z);
+    }
+}
+
+/* Unpacks part p of this thread's half: out[product][register][word]: pairs of values 0 and 2, and 1 and 3,
+   of four lanes. */
+static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                    ptx_val out[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, t, e, b;
+    ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
+    ptx_val s2[2], m2[2], turn = w->half;
+    for (e = 0; e < 2; e++) {
+        s2[e] = ptxk__gemm_half(k, scale, e);
+        m2[e] = ptxk__gemm_half(k, minimum, e);
+    }
+    if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
+        turn = ptx_mul(k, w->half, ptx_u32(4));
+        turn = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), turn);
+    }
+    for (t = 0; t < 4; t++) {
+        x = ptx_get(k, w->word[4 * p + t]);
+        if (five) {
+            z = ptx_get(k, w->more[4 * (p & 1) + t]);
+            z = ptx_shf_l(k, z, z, turn);
+            low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
+            x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_lop3(k, z, ptx_b32(0x20202020), high, ptx_imm(0xea));
+            out[0][0][t] = ptx_and(k, low, ptx_b32(0x00ff00ff));
+            out[0][1][t] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
+            out[1][0][t] = ptx_and(k, high, ptx_b32(0x00ff00ff));
+            out[1][1][t] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
+        } else {
+            y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+            out[0][0][t] = ptx_and(k, x, ptx_b32(0x000f000f));
+            out[0][1][t] = ptx_and(k, y, ptx_b32(0x000f000f));
+            out[1][0][t] = ptx_and(k, x, ptx_b32(0x00f000f0));
+            out[1][1][t] = ptx_and(k, y, ptx_b32(0x00f000f0));
+        }
+        for (e = 0; e < 2; e++)
+            for (b = 0; b < 2; b++)
+                out[e][b][t] = f->precision == PTXK_GEMM_FAST ? ptxk__gemm_fma(k, out[e][b][t], s2[e], m2[e])
+                                                              : ptxk__gemm_times(k, out[e][b][t], s2[e]);
+    }
+}
+
+/* Reads this thread's half of the next unit. */
+static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__wide_read_bytes(k, f, s);
+}
+
+/* A shared address with some bits exchanged. */
+static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
+    if (!bits) return at;
+    at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
+    return ptx_ptr(at, PTX_SHARED);
+}
+
+/* Unpacks part p of this thread's half of a unit into buffer `slot`. */
+static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                              uint32_t slot) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val out[2][2][4], x, y, half[2];
+    uint32_t e, b;
+    ptxk__wide_unpack_bytes(k, f, s, p, out);
+    for (e = 0; e < 2; e++)
+        for (b = 0; b < 2; b++)
+            ptx_st_vec(
+                k, PTX_B32, 4,
+                ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
+                out[e][b]);
+    if (p == 1 && f->precision == PTXK_GEMM_EXACT && s->form->sums) { /* what the end of the unit needs */
+        half[0] = ptx_get(k, w->minimum[0]);
+        half[1] = ptx_get(k, w->minimum[1]);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(w->minima_to, 0), half);
+        x = ptx_get(k, w->head);
+        ptx_unpack(k, PTX_F16, 2, x, half);
+        y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+        for (e = 0; e < 2; e++) {
+            x = ptx_cvt(k, PTX_F32, half[e]);
+            ptx_guard(k, y);
+            ptx_st(k, PTX_F32, ptx_at(w->rows_to, (int64_t)(512 * e)), x);
+        }
+    }
+}
+
+/* Loads number `which` of each of the thread's rows. */
+static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
+                            ptx_val out[PTXK__GEMM_M][2]) {
+    ptx_val x[4];
+    uint32_t i, e;
+    for (i = 0; i < 2; i++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(s->wide->rows_from, (int64_t)(512 * which + 16 * i)), x);
+        for (e = 0; e < 4; e++) out[2 * i + e / 2][e & 1] = x[e];
+    }
+}
+
+static void ptxk__wide_scale_sums(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val row[PTXK__GEMM_M][2], x;
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, row);
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][n][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, row[i][e / 2]);
+                ptx_set(k, s->sum[i][n][e], x);
+            }
+}
+
+/* Multiplies part p of a unit. */
+static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                uint32_t slot) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
+    uint32_t g, e, i, n, plane;
+    for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
+    for (g = 0; g < 2; g++) {
+        for (e = 0; e < 2; e++)
+            for (i = 0; i < f->m; i++)
+                ptx_ldmatrix(k, 4, ptx_off(from[2 * g + e], (int64_t)(slot * PTXK__WIDE_PART + i * 2048)),
+                             a[e][i]);
+        for (n = 0; n < f->n; n++)
+            for (plane = 0; plane < x->planes; plane++) {
+                ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
+                for (e = 0; e < 2; e++)
+                    for (i = 0; i < f->m; i++)
+                        ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
+            }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, factor);
+    ptxk__wide_rows(k, s, 1, minimum);
+    for (i = 0; i < f->m; i++) {
+        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
+        low[i][2] = low[i][0];
+        low[i][3] = low[i][1];
+    }
+    for (n = 0; n < f->n; n++) {
+        ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
+        for (i = 0; i < f->m; i++) {
+            for (e = 0; e < 4; e++) d[e] = s->zero;
+            ptxk__tile_mma(k, PTX_F16, d, low[i], b);
+            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], factor[i]);
+            ptxk__gemm_add(k, s, i, n, d, minimum[i]);
+        }
+    }
+}
+
+/* The addresses of a thread. Returns the address of the block's first unit of x. */
+static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
+                                ptx_val units) {
+    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
+    y = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    y = ptx_div(k, y, ptx_u32(c->block->values));
+    s->row_bytes = ptx_mul(k, y, ptx_u32(c->block->bytes));
+    /* copies: pairs of threads take rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs fill the banks */
+    w->copy_half = ptx_and(k, s->tid, ptx_u32(1));
+    y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(2));
+    z = ptx_bfe(k, s->tid, ptx_u32(3), ptx_u32(1));
+    y = ptx_mad(k, y, ptx_u32(2), z);
+    z = ptx_shr(k, s->tid, ptx_u32(4));
+    w->copied = ptx_mad(k, z, ptx_u32(8), y);
+    y = ptx_mul(k, w->copied, ptx_u32(c->pitch));
+    y = ptx_mad(k, w->copy_half, ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->to = ptx_ptr_add(k, s->shared, y, 1);
+    z = ptx_mul_wide(k, first, ptx_u32(c->unit_bytes));
+    at = ptxk__wide_row(k, f, s, w->copied);
+    at = ptx_add(k, at, z);
+    w->from = ptx_var_new(k, at);
+    /* unpacking */
+    w->row = ptx_and(k, s->tid, ptx_u32(PTXK__WIDE_ROWS - 1));
+    w->half = ptx_div(k, s->tid, ptx_u32(PTXK__WIDE_ROWS));
+    if (ptxk__gemm_is_shifted(c)) {
+        at = ptxk__wide_row(k, f, s, w->row);
+        at = ptx_add(k, at, z);
+        at = ptx_cvt(k, PTX_U32, at);
+        w->shift = ptx_var_new(k, at);
+    }
+    y = ptx_mul(k, w->row, ptx_u32(c->pitch));
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->raw = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_and(k, w->row, ptx_u32(7));
+    z = ptx_mul(k, w->half, ptx_u32(4));
+    y = ptx_xor(k, y, z);
+    y = ptx_mul(k, y, ptx_u32(16));
+    y = ptx_mad(k, w->row, ptx_u32(128), y);
+    w->a_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptxk__wide_place(k, w->row);
+    y = ptx_mul(k, y, ptx_u32(4));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mul(k, w->row, ptx_u32(16));
+    y = ptx_mad(k, w->half, ptx_u32(8), y);
+    y = ptx_add(k, y, ptx_u32(f->rows_at));
+    w->minima_to = ptx_ptr_add(k, s->shared, y, 1);
+    /* products: warp 4 wm + wn */
+    wm = ptx_shr(k, warp, ptx_u32(2));
+    wn = ptx_and(k, warp, ptx_u32(3));
+    s->warp = wm;
+    s->column_base = ptx_mul(k, wn, ptx_u32(8 * f->n));
+    y = ptx_and(k, s->lane, ptx_u32(15));
+    y = ptx_mad(k, wm, ptx_u32(64), y);
+    at = ptx_mul(k, y, ptx_u32(16));
+    at = ptx_add(k, at, ptx_u32(f->rows_at));
+    w->minima_from = ptx_ptr_add(k, s->shared, at, 1);
+    at = ptx_shr(k, s->lane, ptx_u32(4));
+    z = ptx_and(k, s->lane, ptx_u32(7));
+    at = ptx_xor(k, at, z);
+    at = ptx_mul(k, at, ptx_u32(16));
+    y = ptx_mad(k, y, ptx_u32(128), at);
+    w->a_from = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mad(k, wm, ptx_u32(8), s->g);
+    y = ptx_mul(k, y, ptx_u32(32));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
+    /* x */
+    y = f->bulk ? ptx_u32(0) : s->tid; /* a thread copies all, or its chunks */
+    z = ptx_mul(k, y, ptx_u32(16));
+    z = ptx_add(k, z, ptx_u32(f->x_at));
+    s->x_to = ptx_ptr_add(k, s->shared, z, 1);
+    copier = y;
+    y = ptx_mul(k, wn, ptx_u32(f->n * 2 * x->planes * 512));
+    y = ptx_add(k, y, ptx_u32(f->x_at));
+    z = ptx_mad(k, s->lane, ptx_u32(16), y);
+    s->x_at = ptx_ptr_add(k, s->shared, z, 1);
+    if (x->sums) { /* with the last part, in the second slot */
+        y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
+        y = ptx_mad(k, s->lane, ptx_u32(8), y);
+        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
+        s->x_sums = ptx_ptr_add(k, s->shared, y, 1);
+    }
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[c->x], at, 1);
+    return ptx_ptr_add(k, at, copier, 16);
+}
+
+static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t id = s->kind->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
+        w->constant[0] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
+        w->constant[1] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
+        w->constant[2] = ptxk__gemm_f16x2(k, fast ? 0x24002400 : 0x98009800u); /* 2^-6, -2^-9 */
+        w->constant[3] = ptxk__gemm_f16x2(k, fast ? 0xcc00cc00u : 0x40004000); /* -16, 2 */
+    }
+    for (i = 0; i < 24; i++) w->word[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 10; i++) w->more[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 4; i++) w->scale[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 2; i++) w->minimum[i] = ptx_var_new(k, ptx_b32(0));
+    w->head = ptx_var_new(k, ptx_b32(0));
+    w->power = ptx_var_new(k, ptx_f32(1));
+    w->most = ptx_var_new(k, ptx_f32(0));
+    w->raised = ptx_var_new(k, ptx_u32(0));
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide wide;
+    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST;
+    ptx_val first, units, at, y, q;
+    memset(&wide, 0, sizeof wide);
+    s->wide = &wide;
+    first = ptxk__gemm_slice(k, s, &units);
+    at = ptxk__wide_setup(k, f, s, first, units);
+    ptxk__wide_constants(k, f, s);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->unit = ptx_var_new(k, first);
+    s->zero = ptx_mov(k, ptx_f32(0));
+    s->chains = 1;
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    ptxk__wide_copy(k, f, s, first);
+    ptx_cp_async_commit(k);
+    if (f->bulk) {
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        y = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
+    ptxk__wide_copy_x(k, f, s, at, 0, NULL);
+    ptx_cp_async_wait(k, 0);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__wide_read(k, f, s);
+    ptxk__wide_unpack(k, f, s, 0, 0);
+    ptx_loop(k);
+    {
+        for (p = 0; p < x->parts; p++) {
+            ptx_val unit = ptx_get(k, s->unit), from = ptx_get(k, s->x_from), next;
+            if (!f->bulk || p + 1 == x->parts) ptx_cp_async_wait(k, p == 1 && x->parts > 2 ? 1 : 0);
+            if (f->bulk) { /* of 4 parts a slot has two */
+                y = x->parts > 2 ? ptx_u32(p >> 1) : ptx_sub(k, unit, first);
+                if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
+                ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
+            }
+            if (fast && !p) {
+                y = ptx_get(k, wide.raised);
+                q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+                q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
+                ptx_if(k, q);
+                ptxk__wide_scale_sums(k, f, s);
+                ptx_end(k);
+            } else {
+                ptx_bar_sync(k, ptx_imm(0));
+            }
+            next = ptx_add(k, unit, ptx_u32(1));
+            if (p + 1 == x->parts) {
+                q = ptx_setp(k, PTX_LT, next, s->end);
+                from = ptx_add(k, from, ptx_u64(x->bytes));
+                ptx_set(k, s->x_from, from);
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), 0, &q);
+            } else {
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), p + 1, NULL);
+            }
+            if (!p) {
+                ptxk__wide_copy(k, f, s, next);
+                ptx_cp_async_commit(k);
+            }
+            if (p + 1 == x->parts) { /* behind the last unit: the last again */
+                ptxk__wide_read(k, f, s);
+                ptxk__wide_unpack(k, f, s, 0, 0);
+            } else {
+                ptxk__wide_unpack(k, f, s, p + 1, (p + 1) & 1);
+            }
+            for (i = 0; i < f->m; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++)
+                        if (fast || !p) s->acc[0][i][n][e] = fast ? ptx_get(k, s->sum[i][n][e]) : s->zero;
+            ptxk__wide_multiply(k, f, s, p, p & 1);
+            for (i = 0; i < f->m && fast; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], s->acc[0][i][n][e]);
+            if (p + 1 == x->parts && !fast) ptxk__wide_end_unit(k, f, s);
+        }
+        y = ptx_get(k, s->unit);
+        y = ptx_add(k, y, ptx_u32(1));
+        ptx_set(k, s->unit, y);
+        q = ptx_setp(k, PTX_LT, y, s->end);
+        q = ptx_uniform(k, q);
+        ptx_while(k, q);
+    }
+    ptx_end(k);
+    ptx_cp_async_wait_all(k);
+    if (fast) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, wide.power);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_st(k, PTX_F32, ptx_at(wide.rows_to, 0), ptx_as(y, PTX_F32));
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__wide_scale_sums(k, f, s);
+    }
+    s->wide = NULL;
 }
 
 /* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
@@ -11428,7 +12105,7 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -11443,14 +12120,15 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32((f->pair > 1 ? 0 : 16 * i) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[f->pair > 1 ? i : 0], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
         x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        if (f->wide) x = ptx_add(k, x, s->column_base);
         column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
         at = ptx_ptr_add(k, s->layout.factors, column, 4);
         for (e = 0; e < 2; e++) {
@@ -11458,7 +12136,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1)
+            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST))
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -11469,17 +12147,19 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
+            if (f->wide) x = ptx_add(k, x, s->column_base);
         }
-        for (i = 0; i < tiles; i++)
+        for (j = 0; j < tiles; j++)
             for (h = 0; h < 2; h++)
                 for (e = 0; e < 2; e++) {
+                    i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[1][n][2 * h + e]);
+                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
                         value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
                         value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
                     }
@@ -11569,7 +12249,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
     }
     s->form = &f->x[s->kind->x];
-    ptxk__gemm_products(k, f, s);
+    if (f->wide)
+        ptxk__gemm_wide_products(k, f, s);
+    else
+        ptxk__gemm_products(k, f, s);
     /* computed again, to save registers in the loop */
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
