@@ -716,18 +716,21 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
-   A module for sm_90a has a second form, of f16 and bf16: wgmma on tiles of 128 x 256, or 128 x 128 for few
-   steps along k, copied by tensor maps into four or six stages of shared memory. A warpgroup copies, two
-   multiply; blocks are persistent; two blocks, one below the other, share the copies of B. The plan takes
-   this form where shape.aligned is 1. A plan of the first form suits such a module too.
+   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or 128 x 128 for few steps along k and
+   for sums that are added to others every 128 of k. Tensor maps copy them into four or six stages of shared
+   memory. A warpgroup copies, two multiply; blocks are persistent; two blocks, one below the other, share the
+   copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3, e5m2 and s8 (without factors that differ
+   along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
+   1. A plan of the first form suits such a module too.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
-                         n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
-                         added to f32 sums every 128 of k. s8: exact sums of 65536 products, added in f32.
+                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
+                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
+                         added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -10231,7 +10234,11 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
-    f->dense = target == PTX_SM_A(90) && !f->grouped && f->bytes == 2;
+    /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
+    f->dense = target == PTX_SM_A(90) && !f->grouped
+               && (f->bytes == 2
+                   || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
+                       && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
     return PTX_E_NONE;
 }
 
@@ -10256,18 +10263,20 @@ typedef struct ptxk__dense {
     const ptxk__matmul *f;
     uint32_t columns;   /* of a tile */
     uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t split;     /* the sums of a stage are added to f32 sums in other registers */
     uint32_t heights;   /* blocks of 64 rows of a consumer group */
     uint32_t depth;     /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
     uint32_t box;                           /* columns of a box of results */
 } ptxk__dense;
 
-/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT. */
+/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
 enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->columns = entry == PTXK__DENSE_WIDE ? 256 : 128;
+    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
     d->alternate = entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
@@ -10362,6 +10371,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
     ptxk__dense d;
     for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
         ptxk__dense_shape(f, entry, &d);
+        if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
@@ -10397,8 +10407,8 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
         if (f->side[side].k_major)
-            ptxk__matmul_map(plan, at, f->type[side], f->bytes, depth, span, ld, stride, d.depth,
-                             side ? d.columns / 2 : PTXK__DENSE_ROWS);
+            ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
+                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
         else
             ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
     }
@@ -10502,7 +10512,8 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch) {
+    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+        && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
         i = ptxk__dense_choose(&f, shape, &cluster);
         ptxk__dense_lay_out(&f, shape, i, cluster, plan);
         return PTX_E_NONE;
@@ -11839,7 +11850,8 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4], result[2][32][4]; /* of each block of 64 rows and 8 columns; as f32 */
+    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];                     /* with split: of a stage */
     ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
     ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
     ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
@@ -12053,7 +12065,8 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
     ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
     ptx_val x[2], o[7];
     uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    ptx_op0(k, PTX_WGMMA_FENCE,
+            0);               /* between products of one shape for ptxas only, which puts it in anyway */
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
         for (h = 0; h < d->heights; h++) {
             for (side = 0; side < 2; side++) {
@@ -12067,7 +12080,8 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
             }
             o[2] = i ? always : more;
             o[3] = o[4] = ptx_imm(1);
-            ptx_wgmma(k, op, 0, f->type[0], f->type[1], d->columns / 2, s->sum[h][0], count, o);
+            ptx_wgmma(k, op, 0, f->bytes == 4 ? PTX_TF32 : f->type[0], f->bytes == 4 ? PTX_TF32 : f->type[1],
+                      d->columns / 2, d->split ? s->part[0] : s->sum[h][0], count, o);
         }
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
@@ -12084,6 +12098,91 @@ static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx
     ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
     ptx_guard(k, both);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+}
+
+/* With split: computes the sums of a unit. While a group adds the sums of a stage, the other multiplies. */
+static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                   ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    const int own[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, never, at[2], count, hop[3], first[2], factor[2][32], sum, one;
+    uint32_t u, j, e, side, rows[2], i;
+    never = ptx_setp(k, PTX_LT, s->units, ptx_u32(0));
+    for (j = 0; j < d->columns / 8; j++)
+        for (e = 0; e < 4; e++) ptx_set(k, s->sum[0][j][e], ptx_f32(0));
+    rows[0] = f->side[0].kind == PTXK_FACTORS_BLOCK ? 2 : 1; /* factors of a thread: rows g, g + 8 */
+    rows[1] = f->side[1].kind == PTXK_FACTORS_BLOCK ? d->columns / 4 : 1;
+    count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
+    for (i = 0; i < 3; i++) hop[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
+    for (side = 0; side < 2; side++) {
+        if (!own[side]) continue;
+        at[side] = ptxk__matmul_factors(k, f, &s->m, side);
+        if (f->side[side].kind == PTXK_FACTORS_SQUARE) {
+            x = ptx_div(k, s->first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+        } else if (side) {
+            x = ptx_and(k, s->lane, ptx_u32(3));
+            x = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+        } else {
+            x = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(x, PTX_U32));
+            x = ptx_mad(k, s->group, ptx_u32(64), x);
+            x = ptx_add(k, x, s->first[0]);
+        }
+        first[side] = x;
+        x = ptx_mul_wide(k, x, count);
+        at[side] = ptx_ptr_add(k, at[side], x, 4);
+    }
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        for (side = 0; side < 2; side++) {
+            if (!own[side]) continue;
+            one = ptx_ptr_add(k, at[side], x, 4);
+            for (i = 0; i < rows[side]; i++) {
+                uint32_t row = side ? i / 2 * 8 + i % 2 : 8 * i;
+                if (f->side[side].kind == PTXK_FACTORS_SQUARE)
+                    y = ptx_mul(k, first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+                else
+                    y = ptx_add(k, first[side], ptx_u32(row));
+                p = ptx_setp(k, PTX_LT, y,
+                             s->m.limit[side]); /* a cluster may have a tile past the last row */
+                factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(one, 0), ptx_f32(0));
+                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, hop[side + i % 2], 1);
+            }
+        }
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, never, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * u)), NULL);
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->part[j][e]);
+                if (f->type[0] == PTX_S8) y = ptx_cvt(k, PTX_F32, y);
+                sum = ptx_get(k, s->sum[0][j][e]);
+                if (own[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
+                if (own[1]) {
+                    p = factor[1][rows[1] > 1 ? 2 * j + e % 2 : 0];
+                    one = own[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
+                }
+                sum = own[0] || own[1] ? ptx_fma(k, y, one, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
+                ptx_set(k, s->sum[0][j][e], sum);
+            }
+        }
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1));
+    ptx_end(k);
+    x = ptx_sub(k, s->end, s->begin);
+    x = ptx_rem(k, x, ptx_u32(d->stages));
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
 }
 
 /* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
@@ -12135,6 +12234,22 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
             for (e = 0; e < 4; e++)
 
+static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
+    return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
+}
+
+/* The f32 number in the register of a sum, which may be one of integers. */
+static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                               uint32_t j, uint32_t e) {
+    ptx_val x = ptx_get(k, s->sum[h][j][e]);
+    return d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_F32) : x;
+}
+
+static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                            uint32_t j, uint32_t e, ptx_val x) {
+    ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
+}
+
 /* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
    whether this one goes on to write results. */
 static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
@@ -12157,7 +12272,7 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     here = ptx_ptr_add(k, at, x, 1);
     for (h = 0; h < d->heights; h++) {
         for (j = 0; j < d->columns / 8; j++) {
-            for (e = 0; e < 4; e++) v[e] = ptx_get(k, s->result[h][j][e]), v[e] = ptx_as(v[e], PTX_B32);
+            for (e = 0; e < 4; e++) v[e] = ptxk__dense_get(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
         }
     }
@@ -12175,7 +12290,7 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     last = ptx_setp(k, PTX_EQ, x, y);
     ptx_if(k, last);
     {
-        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->result[h][j][e], ptx_f32(0));
+        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
         part = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
@@ -12188,9 +12303,9 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
                 for (j = 0; j < d->columns / 8; j++) {
                     ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
                     for (e = 0; e < 4; e++) {
-                        y = ptx_get(k, s->result[h][j][e]);
+                        y = ptxk__dense_get(k, d, s, h, j, e);
                         y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
-                        ptx_set(k, s->result[h][j][e], y);
+                        ptxk__dense_set(k, d, s, h, j, e, y);
                     }
                 }
             }
@@ -12377,13 +12492,13 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
         }
         for (j = 0; j < d->box / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
                 if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
                 q = o.factor;
                 if (f->side[1].kind == PTXK_FACTORS_ROW)
                     q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
                 y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
-                ptx_set(k, s->result[h][first / 8 + j][e], y);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
             }
         }
         ptx_if(k, o.add);
@@ -12394,9 +12509,9 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
         ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
         for (j = 0; j < d->box / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
                 y = ptx_fma(k, o.beta, old[j][e], y);
-                ptx_set(k, s->result[h][first / 8 + j][e], y);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
             }
         }
         ptx_else(k); /* the copy before the last has read this box */
@@ -12407,7 +12522,7 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
         ptx_end(k);
         for (j = 0; j < d->box / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
                 if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
                 x[j][e] = ptxk__matmul_activate(k, f, y);
             }
@@ -12464,7 +12579,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_var unit, turn, rounds;
     ptx_val x, y, p, at, always;
     uint32_t side, h, j, e;
-    int whole = f->type[0] == PTX_S8;
+    int whole = f->type[0] == PTX_S8 && !d->split;
     x = ptx_shr(k, s->thread, ptx_u32(5));
     s->warp = ptx_as(x, PTX_U32);
     x = ptx_and(k, s->thread, ptx_u32(31));
@@ -12481,7 +12596,10 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     }
     s->fetched = ptx_var_new(k, ptx_u32(0));
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
-    PTXK__DENSE_EACH(d, h, j, e) s->sum[h][j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    PTXK__DENSE_EACH(d, h, j, e) {
+        s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
+        if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    }
     x = ptx_clusterid_x(k);
     unit = ptx_var_new(k, x);
     turn = ptx_var_new(k, s->group);
@@ -12493,17 +12611,21 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         ptx_while(k, p);
         ptxk__dense_take(k, d, s, x);
         if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
-        ptxk__dense_sums(k, d, s, always);
-        p = ptx_setp(k, PTX_EQ, s->begin, s->end);
-        ptx_if(k, p); /* alpha is 0 */
-        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__matmul_zero(f));
-        ptx_end(k);
+        if (d->split)
+            ptxk__dense_split_sums(k, d, s, always);
+        else
+            ptxk__dense_sums(k, d, s, always);
+        if (!d->split) {
+            p = ptx_setp(k, PTX_EQ, s->begin, s->end);
+            ptx_if(k, p); /* alpha is 0 */
+            PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+            ptx_end(k);
+        }
         PTXK__DENSE_EACH(d, h, j, e) {
-            s->result[h][j][e] = s->sum[h][j][e];
             if (!whole) continue;
             y = ptx_get(k, s->sum[h][j][e]);
             y = ptx_cvt(k, PTX_F32, y);
-            s->result[h][j][e] = ptx_var_new(k, y);
+            ptxk__dense_set(k, d, s, h, j, e, y);
         }
         x = ptx_mov(k, ptx_u32(1));
         s->writes = ptx_var_new(k, x);
@@ -12600,6 +12722,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
+    ptxk__dense dense;
     ptxk_message why;
     char name[160];
     uint32_t small_tile, entry;
@@ -12613,6 +12736,8 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
         ptxk__matmul_emit(m, site, &f, name);
     }
     for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
+        ptxk__dense_shape(&f, entry, &dense);
+        if (dense.split && dense.alternate) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
