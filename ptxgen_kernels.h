@@ -93,8 +93,18 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers. */
-#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers.
+
+     format                  weights and bytes of a block          format   weights and bytes of a block
+     Q4_0, Q4_1              32: 18, 20                            Q2_K     256: 84
+     Q5_0, Q5_1              32: 22, 24                            Q3_K     256: 110
+     Q8_0                    32: 34                                Q4_K     256: 144
+     IQ4_NL                  32: 18                                Q5_K     256: 176
+     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K     256: 210
+     NVFP4 (e2m1, e4m3)      64: 36                                IQ4_XS   256: 136 */
+#define PTXK_FORMATS(X)                                                                                      \
+    X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)                                            \
+    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)
 #define PTXK__ENUM(format) PTXK_##format,
 enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
 #undef PTXK__ENUM
@@ -499,7 +509,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. For
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For
    quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
    multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
    second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
@@ -510,8 +520,8 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                          residual needs a single y: one matrix, or SwiGLU.
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
                          biases apply to g and u
-     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
-                         several matrices, of the largest unit.
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
+                         With several matrices, of the largest unit.
      precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
                          element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
                          |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
@@ -521,7 +531,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      block factor NaN, inf   NaN or inf in that row only
      all x 0             0 (+ bias, + residual), with eps 0 too
      |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
-     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of Q4_0, Q8_0 and Q6_K are only
+     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of many formats are only
                          2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
                          outside the tensor is read, nothing needs repacking.
 
@@ -594,7 +604,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      y[c,r] = rms_c * sum_i x[c,i] (gamma[i]) W[r,i] (+ bias[r]) (+ residual[c,r]),  c < m, r < n, i < k
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Tensor
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
    cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
    launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
    blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
@@ -609,11 +619,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
                          any of them: the last tile is padded. Where registers are few for a format or a
                          target, tiles have fewer, down to 8.
-     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
-                         several matrices, of the largest unit.
-     precision           Quantised weights are multiplied exactly: as integers times the integer scale of
-                         their sub-block (Q4_K, Q5_K, Q6_K) or as integers (Q8_0, Q4_0), in f16; the f16
-                         factor of a block is applied to f32 sums of 256 (32) products. x is scaled by a power
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
+                         With several matrices, of the largest unit.
+     precision           Quantised weights are multiplied exactly: as integers times the scale of their
+                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
+                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power
                          of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
                          element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
                          weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
@@ -838,24 +848,30 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
+   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
    ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
 
-   y may be x, or with a residual the residual, where the types are equal. Nothing else may overlap. */
+   y may be x, or with a residual the residual, where the types are equal, but not with PTXK_NORM_ADD. Nothing
+   else may overlap. */
 
 /* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
-enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
+enum {
+    PTXK_NORM_RESIDUAL = 1,
+    PTXK_NORM_BETA = 2,
+    PTXK_NORM_PLAIN = 4, /* no gamma */
+    PTXK_NORM_ADD = 8    /* the result is added to y */
+};
 typedef struct ptxk_norm_desc {
     uint32_t n;           /* elements of a row, 1 ... 2^24 */
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16; with _PLAIN also 0 */
-    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
+    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN | PTXK_NORM_ADD */
 } ptxk_norm_desc;
 
 typedef struct ptxk_norm_shape {
@@ -866,7 +882,7 @@ typedef struct ptxk_norm_shape {
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
     uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
-    uint64_t y;           /* y_type [rows, n] */
+    uint64_t y;           /* y_type [rows, n]; read, too, with PTXK_NORM_ADD */
     uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
     float eps;            /* 0 or more, finite */
@@ -1370,7 +1386,7 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
-#define PTXK__FORMAT_LIST "PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K"
+#define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
@@ -2483,8 +2499,9 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
 
 /* -- vocabulary: rows of weights, formats -- */
 
-/* Formats of weights: the facts that plans and kernels need. A new format is a row of ptxk__blocks and a read
-   function.
+/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
+   and its row in ptxk__blocks (and its name in PTXK_FORMATS); gemv, gemm, embed and decoder then take it. The
+   first eight have code of their own instead.
 
    In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
    lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
@@ -2503,7 +2520,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
                  no other lane's bank. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS };                /* scale for each half; without; plain */
+/* scale for each half; without; plain; with a ptxk__reader */
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
@@ -2528,7 +2546,10 @@ typedef struct ptxk__share {
     ptx_val factor;     /* f32, of the block */
     ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
     ptx_val number[8];  /* f32 */
+    ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
 } ptxk__share;
+
+struct ptxk__reader;
 
 typedef struct ptxk__block {
     const char *name;
@@ -2544,6 +2565,7 @@ typedef struct ptxk__block {
     uint32_t has_minimum;
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+    const struct ptxk__reader *reader; /* instead of lane and read */
 } ptxk__block;
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
@@ -2761,22 +2783,467 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk_widen(k, PTX_BF16, words, share->number);
 }
 
+/* -- vocabulary: rows of weights, formats with one reader --
+
+   gemv, gemm, embed and decoder read these formats through the same functions: the values of 32 adjacent
+   weights, a share, and its factors. */
+
+/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
+static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
+    ptx_mem mem = ptx_at(at, offset);
+    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+}
+
+/* A number: v (where it is not known when the kernel is built) + c. */
+typedef struct ptxk__number {
+    ptx_val v; /* u32 */
+    uint32_t c;
+    int known;
+} ptxk__number;
+
+static ptxk__number ptxk__known(uint32_t c) {
+    ptxk__number n;
+    memset(&n, 0, sizeof n);
+    n.c = c;
+    n.known = 1;
+    return n;
+}
+
+static ptxk__number ptxk__unknown(ptx_val v) {
+    ptxk__number n;
+    n.v = v;
+    n.c = 0;
+    n.known = 0;
+    return n;
+}
+
+/* Also as an operand of an instruction. */
+static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
+    if (n.known) return ptx_u32(n.c);
+    return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
+}
+
+/* (n >> shift & mask) * times + plus */
+static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shift, uint32_t mask,
+                                    uint32_t times, uint32_t plus) {
+    ptx_val x;
+    if (n.known) return ptxk__known((n.c >> shift & mask) * times + plus);
+    x = ptxk__number_value(k, n);
+    if (shift) x = ptx_shr(k, x, ptx_u32(shift));
+    if (mask != 0xffffffffu) x = ptx_and(k, x, ptx_u32(mask));
+    if (times != 1) x = ptx_mul(k, x, ptx_u32(times));
+    n = ptxk__unknown(x);
+    n.c = plus;
+    return n;
+}
+
+static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
+    uint32_t c = a.c + b.c;
+    if (a.known) a.v = b.v;
+    else if (!b.known) a.v = ptx_add(k, a.v, b.v);
+    a.known = a.known && b.known;
+    a.c = c;
+    return a;
+}
+
+/* Where a block is: byte 0 at `at` + offset, in global or shared memory. */
+typedef struct ptxk__source {
+    ptx_val at;
+    uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
+    uint32_t known;            /* set of r, 0 ... 3, of which these are there: */
+    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector that joins two */
+} ptxk__source;
+
+static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
+    ptxk__source s;
+    memset(&s, 0, sizeof s);
+    s.at = at;
+    s.offset = offset;
+    s.align = align;
+    return s;
+}
+
+static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
+    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1);
+    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
+}
+
+/* Two bytes, where `at` is even (of blocks of an odd size: any), as u32. */
+static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
+    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
+    uint32_t o = s->offset + at.c;
+    if (s->align > 1 && o % 2 == 0) {
+        low = ptx_ld(k, PTX_U16, ptxk__weight_operand(from, (int64_t)o));
+        return ptx_cvt(k, PTX_U32, low);
+    }
+    low = ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)o));
+    high = ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(o + 1)));
+    return ptx_mad(k, high, ptx_u32(256), low);
+}
+
+/* n words, b32; `at` has a multiple of 4 in v. In shared memory the aligned words that hold them are joined;
+   in global memory, which may end with the block, words are made of aligned pieces. */
+static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
+    uint32_t o = s->offset + at.c, r = o % 4, i, j;
+    ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
+    if (s->align == 4 && !r) {
+        if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+        for (i = 0; i < n; i++)
+            out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
+        return;
+    }
+    if (ptx_space_of(from) == PTX_GLOBAL) {
+        for (i = 0; i < n; i++) {
+            for (j = 0; j < 2; j++)
+                word[j] = ptxk__read_half(k, s, ptxk__number_add(k, at, ptxk__known(4 * i + 2 * j)));
+            x = ptx_mad(k, word[1], ptx_u32(65536), word[0]);
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    if (s->align < 4) {
+        if (!(s->known >> r & 1)) {
+            s->known |= 1u << r;
+            x = ptx_as(from, PTX_U32);
+            if (r) x = ptx_add(k, x, ptx_u32(r));
+            s->words[r] = ptx_and(k, x, ptx_u32(~3u));
+            x = ptx_and(k, x, ptx_u32(3));
+            x = ptx_mad(k, x, ptx_u32(0x1111), ptx_u32(0x3210));
+            s->words[r] = ptx_ptr(s->words[r], PTX_SHARED);
+            s->pick[r] = ptx_as(x, PTX_B32);
+        }
+        from = s->words[r];
+        pick = s->pick[r];
+    }
+    if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+    for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(o - r + 4 * i)));
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], pick);
+}
+
+static ptx_val ptxk__read_f16(ptx_kernel *k, const ptxk__source *s, uint32_t at) {
+    ptx_val x;
+    if (s->align > 1 && (s->offset + at) % 2 == 0) {
+        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->at, (int64_t)(s->offset + at)));
+    } else {
+        x = ptxk__read_half(k, s, ptxk__known(at));
+        x = ptx_cvt(k, PTX_U16, x);
+        x = ptx_as(x, PTX_F16);
+    }
+    return ptx_cvt(k, PTX_F32, x);
+}
+
+static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
+    return ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), by), PTX_B32);
+}
+
+/* What is read of a share of a block: all 8 quads (4 adjacent values each) in their order, or two of them,
+   lane's: see ptxk__reader. */
+typedef struct ptxk__share_of {
+    ptxk__number share; /* number in the block, or in 256 values of one */
+    int whole;
+    ptx_val lane; /* 0 ... 3, u32; not whole */
+} ptxk__share_of;
+
+typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
+    ptx_val factor;            /* f32: of the share, with halves of the block */
+    ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
+    ptx_val minimum_factor;    /* f32, halves with minima */
+    ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
+    ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
+} ptxk__factors;
+
+/* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
+enum { PTXK__QUADS_16_APART, PTXK__QUADS_8_APART, PTXK__QUADS_ADJACENT }; /* quads of a lane, with t = lane:
+      t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
+typedef struct ptxk__reader {
+    uint32_t quads, halves, has_minimum;
+    void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
+    void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
+} ptxk__reader;
+
+/* Reads words of 16 bytes at `at`: all four, or the lane's. Returns how many. */
+static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+                              ptx_val *out) {
+    if (!p->whole) {
+        ptx_val add = ptx_mul(k, p->lane, ptx_u32(4));
+        at = ptxk__number_add(k, at, ptxk__unknown(add));
+    }
+    ptxk__read_words(k, s, at, p->whole ? 4 : 1, out);
+    return p->whole ? 4 : 1;
+}
+
+/* Bytes `mask` of x << shift (to the right where it is negative). */
+static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
+    if (shift > 0) x = ptx_shl(k, x, ptx_u32((uint32_t)shift));
+    if (shift < 0) x = ptxk__shr_b32(k, x, ptx_u32((uint32_t)-shift));
+    return ptx_and(k, x, ptx_b32(mask));
+}
+
+/* 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. */
+static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                                   int up, ptx_val *out) {
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, ptxk__known(at), word), mask = 0x0f0f0f0fu << up;
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__field(k, word[i], up, mask);
+        out[n + i] = ptxk__field(k, word[i], up - 4, mask);
+    }
+    return n;
+}
+
+/* Fifth bits: bit i of the 32 at `at` belongs to value i. Calls them the bits `mask` of bytes that are 0
+   there, inverted or not. */
+static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
+                             uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
+    ptx_val h, x, by;
+    uint32_t i;
+    ptxk__read_words(k, s, ptxk__known(at), 1, &h);
+    for (i = 0; i < 2 * n; i++) {
+        by = ptx_u32(16 / n * i);
+        if (!p->whole) by = ptx_mad(k, p->lane, ptx_u32(4), by);
+        x = ptx_shr(k, ptx_as(h, PTX_U32), by);
+        x = ptx_and(k, x, ptx_u32(15));
+        x = ptx_mul(k, x, ptx_u32(times)); /* bit b of 4 to byte b */
+        out[i] = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(mask), out[i],
+                          ptx_imm(invert ? 0xae : 0xea)); /* ~x & mask | out */
+    }
+}
+
+static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    (void)ptxk__read_nibbles(k, s, p, 4, 0, out);
+}
+
+static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 8, 0, out);
+    ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
+}
+
+/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). */
+static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, 3, out);
+    ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+}
+
+static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__number share,
+                                         ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__known(2));
+    ptxk__f16_factor(k, s, share, f);
+    x = ptx_cvt(k, PTX_U16, x);
+    f->plus = ptx_as(x, PTX_F16);
+}
+
+/* Looks the 8 nibbles of a word up in a table of 16 bytes: those of low nibbles, of high nibbles. A selector
+   of prmt has a byte of 8 in 3 bits, so the table's halves are looked up apart; the fourth bit chooses. */
+static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
+    ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
+    uint32_t i;
+    which = ptx_lop3(k, which, ptx_b32(0x44444444), ptx_b32(0x32103210), ptx_imm(0xea));
+    for (i = 0; i < 2; i++) {
+        a = ptx_prmt(k, ptx_b32(table[0]), ptx_b32(table[1]), at);
+        b = ptx_prmt(k, ptx_b32(table[2]), ptx_b32(table[3]), at);
+        half[i] = ptx_prmt(k, a, b, which);
+        if (i) break;
+        at = ptxk__shr_b32(k, at, ptx_u32(16));
+        which = ptxk__shr_b32(k, which, ptx_u32(16));
+    }
+    *low = ptx_prmt(k, half[0], half[1], ptx_b32(0x6420));
+    *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
+}
+
+static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+                               const uint32_t table[4], ptx_val *out) {
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
+    for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
+}
+
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
+static const uint32_t ptxk__iq4_table[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535};
+/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
+
+static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table, out);
+}
+
+static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8), ptxk__iq4_table, out);
+}
+
+/* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
+static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
+    ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
+    high = ptxk__read_half(k, s, ptxk__known(2));
+    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    low = ptx_and(k, low, ptx_u32(15));
+    by = ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0);
+    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    high = ptx_and(k, high, ptx_u32(3));
+    low = ptx_mad(k, high, ptx_u32(16), low);
+    low = ptx_sub(k, ptx_as(low, PTX_S32), ptx_s32(32));
+    low = ptx_cvt(k, PTX_F32, low);
+    f->factor = ptxk__read_f16(k, s, 0);
+    f->factor = ptx_op2(k, PTX_MUL, PTX_RN, f->factor, low);
+}
+
+static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+}
+
+/* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
+static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), small, p;
+    (void)share;
+    small = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
+    p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
+    e = ptx_sub(k, e, ptx_u32(1));
+    e = ptx_shl(k, e, ptx_u32(23));
+    e = ptx_selp(k, small, e, p);
+    f->factor = ptx_as(e, PTX_F32);
+}
+
+/* 64 values, 16 in 8 bytes: low nibbles are the first 8 of 16. */
+static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
+    for (i = 0; i < n; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+        uint32_t first = p->whole ? i / 2 * 4 + i % 2 : 0;
+        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[p->whole ? first + 2 : 1]);
+    }
+}
+
+/* e4m3 without a sign, 2^-8 of it as f16; 127 counts as 0, not as NaN. */
+static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x, p;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, i));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(127));
+        x = ptx_and(k, x, ptx_u32(127));
+        x = ptx_selp(k, ptx_u32(0), x, p);
+        x = ptx_shl(k, x, ptx_u32(7));
+        x = ptx_cvt(k, PTX_U16, x);
+        f->scale[i] = ptx_as(x, PTX_F16);
+    }
+    f->factor = ptx_mov(k, ptx_f32(128)); /* half of 2^8 */
+}
+
+/* Q2_K and Q3_K: two bits of each value, 2 (share % 4) and up of bytes 16 half ... of 32 at `at`. */
+static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                                         ptx_val *out) {
+    ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
+    uint32_t n = ptxk__read_16(k, s, p, from, out);
+    return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, pair, ptx_u32(8)) : pair;
+        f->scale[i] = ptx_as(ptx_and(k, x, ptx_u32(15)), PTX_S32);
+        x = ptx_shr(k, x, ptx_u32(4));
+        f->minimum[i] = i ? x : ptx_and(k, x, ptx_u32(15));
+    }
+    f->factor = ptxk__read_f16(k, s, 80);
+    f->minimum_factor = ptxk__read_f16(k, s, 82);
+}
+
+/* The three bits at the top of a byte, the highest, which is 0 where 4 is subtracted, inverted: 32 q. */
+static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptx_val high[8], x;
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 0u - 2, 37), up; /* 5 - 2 (share % 4), modulo 32 */
+    if (by.known) by.c &= 31;
+    (void)ptxk__read_16(k, s, p, ptxk__known(0), high);
+    (void)ptxk__read_16(k, s, p, ptxk__known(16), high + n / 2);
+    up = ptxk__number_of(k, p->share, 0, 7, 0u - 1, 7);
+    for (i = 0; i < n; i++) {
+        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__number_value(k, by)); /* rotates */
+        out[i] = ptx_and(k, out[i], ptx_b32(0x60606060));
+        x = ptx_shf_l(k, high[i], high[i], ptxk__number_value(k, up));
+        out[i] = ptx_lop3(k, x, ptx_b32(0x80808080u), out[i], ptx_imm(0xae)); /* ~x & mask | out */
+    }
+}
+
+static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val low = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 3, 2, 96)), high, x;
+    ptxk__number by = ptxk__number_of(k, share, 2, 1, 4, 0);
+    uint32_t i;
+    high = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 1, 2, 104));
+    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    low = ptx_and(k, low, ptx_u32(0x0f0f));
+    by = ptxk__number_of(k, share, 1, 3, 2, 0);
+    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    high = ptx_and(k, high, ptx_u32(0x0303));
+    low = ptx_mad(k, high, ptx_u32(16), low);
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, low, ptx_u32(8)) : ptx_and(k, low, ptx_u32(63));
+        f->scale[i] = ptx_sub(k, ptx_as(x, PTX_S32), ptx_s32(32));
+    }
+    f->factor = ptxk__read_f16(k, s, 108);
+}
+
+static const ptxk__reader
+    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
+    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
+    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
+    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
+    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
+    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors};
+
 /* -- vocabulary: rows of weights, the table of formats -- */
+
+/* The fields of a format with a reader: its values, as the reader gives them, times `first` are those of the
+   formulas. */
+#define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
+    {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
+     first, 0,  0,      NULL,  NULL, &reader}
 
 static const ptxk__block ptxk__blocks[] = {
     {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
-     ptxk__q4_k_lane, ptxk__q4_k_read},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
+     ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read,
+     NULL},
     {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
-     NULL, ptxk__q8_0_read},
+     NULL, ptxk__q8_0_read, NULL},
     {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
-     0, NULL, ptxk__q4_0_read},
+     0, NULL, ptxk__q4_0_read, NULL},
     {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
-     ptxk__q5_k_lane, ptxk__q5_k_read},
+     ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
     {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
-     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read}};
+     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
+    PTXK__READ("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
+    PTXK__READ("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
+    PTXK__READ("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
+    PTXK__READ("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
+    PTXK__READ("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
+    PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
+    PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
+    PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
+    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader)};
+#undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
@@ -2785,8 +3252,45 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* The unit of k: a whole block, or 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b) { return b->kind == PTXK__NUMBERS ? 8 : b->values; }
+/* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
+static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+
+static uint32_t ptxk__block_step(const ptxk__block *b) {
+    return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
+}
+
+/* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
+static uint32_t ptxk__block_align(const ptxk__block *b) {
+    return b->bytes % 4 == 0 ? 4 : b->bytes % 2 == 0 ? 2 : 1;
+}
+
+/* Reads share i, u32, of 256 values of a row, whose block is `place`. */
+static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+    ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
+    ptxk__share_of p;
+    ptxk__factors f;
+    ptx_val out[8], x;
+    uint32_t h, halves = b->reader->halves;
+    memset(&p, 0, sizeof p);
+    memset(&f, 0, sizeof f);
+    p.share = b->values > 32 ? ptxk__number_of(k, ptxk__unknown(i), 0, b->values / 32 - 1, 1, 0)
+                             : ptxk__known(0);
+    p.whole = 1;
+    b->reader->values(k, &s, &p, out);
+    memcpy(o->half, out, sizeof o->half);
+    b->reader->factors(k, &s, p.share, &f);
+    for (h = 0; h < 1 + halves; h++) {
+        o->times[h] = f.factor;
+        if (halves) {
+            x = ptx_cvt(k, PTX_F32, f.scale[h]);
+            o->times[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
+        }
+        if (b->reader->has_minimum) {
+            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.plus);
+            o->minus[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
+        }
+    }
+}
 
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
@@ -3137,8 +3641,10 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         /* blocks of the first time: side by side, or 0, 2, 4, 6 */
         block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
-        if (f->block->values == 32) {
-            s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
+        if (f->block->values < 256) {
+            ptx_val own = lane->at;
+            if (f->block->values > 32) own = ptx_div(k, own, ptx_u32(f->block->values / 32));
+            s->own[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
             s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
         } else {
             s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
@@ -3417,6 +3923,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             here = ptx_add(k, low, s->own[t]);
             here = ptx_add(k, here, ptx_u32(f->area * i));
             s->block[t][i] = here;
+            if (f->block->reader) continue;
             if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
                 off = ptx_and(k, low, ptx_u32(2));
                 at = ptx_add(k, here, off);
@@ -3540,7 +4047,32 @@ static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__row
 /* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][2][4], number[8], d[2], sum;
+    ptx_val half_sum[2]; /* readers: of the halves, or of both */
 } ptxk__x_share;
+
+/* Adds the product of a share and x to the sum, where the format has a reader: for each half, or both,
+   times (d P) - minus (sum of x). */
+static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                 const ptxk__x_share *x, ptx_var sum) {
+    ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
+    ptx_val total = ptx_get(k, sum), dot = ptx_s32(0), high;
+    uint32_t parts = 1 + f->block->reader->halves, h, p, i;
+    for (h = 0; h < parts; h++) {
+        for (p = 0; p < f->planes; p++) {
+            high = dot;
+            dot = ptx_s32(0);
+            for (i = 4 * h; i < 8 / parts * (h + 1); i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[i / 4][i % 4], type), ptx_as(x->x[p][i / 4][i % 4], PTX_S32),
+                               dot);
+            if (p) dot = ptx_mad(k, high, ptx_s32(256), dot);
+        }
+        dot = ptx_cvt(k, PTX_F32, dot);
+        dot = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
+        total = ptx_fma(k, dot, w->times[h], total);
+        if (f->block->reader->has_minimum) total = ptx_fma(k, w->minus[h], x->half_sum[h], total);
+    }
+    ptx_set(k, sum, total);
+}
 
 /* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
@@ -3552,6 +4084,10 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[2], total, dot, scale;
     uint32_t h, p, i;
+    if (f->block->reader) {
+        ptxk__rows_add_share(k, f, w, x, sum);
+        return;
+    }
     for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
         dot = ptx_s32(0);
         for (h = 0; h < 2; h++) {
@@ -3606,6 +4142,24 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
     if (!f->planes) return;
     here = ptx_ptr_add(k, record, s->lane.d[time], 1);
     x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+    for (h = 0; b->reader && b->reader->has_minimum && h < 1 + b->reader->halves; h++) {
+        ptx_val dot = ptx_s32(0), high;
+        if (!b->reader->halves) {
+            x->half_sum[h] = ptx_ld(k, PTX_F32, ptx_at(here, 128));
+        } else {
+            for (p = 0; p < f->planes; p++) {
+                uint32_t i;
+                high = dot;
+                dot = ptx_s32(0);
+                for (i = 0; i < 4; i++)
+                    dot = ptx_dp4a(k, ptx_s32(0x01010101), ptx_as(x->x[p][h][i], PTX_S32), dot);
+                if (p) dot = ptx_mad(k, high, ptx_s32(256), dot);
+            }
+            dot = ptx_cvt(k, PTX_F32, dot);
+            x->half_sum[h] = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
+        }
+        x->half_sum[h] = ptx_neg(k, x->half_sum[h]);
+    }
     if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
     if (b->kind == PTXK__SCALED) {
         x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
@@ -3674,6 +4228,10 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     }
                 }
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
+                if (f->block->reader) {
+                    ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
+                    continue;
+                }
                 place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 place.pick = s->pick[t][r];
                 if (f->turning) {
@@ -3729,24 +4287,6 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- vocabulary: weights eight at a time -- */
 
-/* Formats of weights that are read eight at a time, as numbers. */
-typedef struct ptxk__octet_format {
-    uint32_t id, block, bytes; /* weights and bytes of a block */
-    const char *name;
-} ptxk__octet_format;
-
-static const ptxk__octet_format ptxk__octet_formats[] = {
-    {PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
-    {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
-    {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
-
-static const ptxk__octet_format *ptxk__octet_format_of(uint32_t format) {
-    size_t i;
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
-        if (ptxk__octet_formats[i].id == format) return &ptxk__octet_formats[i];
-    return NULL;
-}
-
 /* Eight weights of a block: scale * q[i] + offset. */
 typedef struct ptxk__octet {
     ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
@@ -3764,12 +4304,6 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
     }
 }
 
-/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
-static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
-    ptx_mem mem = ptx_at(at, offset);
-    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
-}
-
 /* Loads two words from a 2-byte aligned address. */
 static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2];
@@ -3782,12 +4316,47 @@ static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_va
     }
 }
 
-/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. For Q8_0, whose blocks
-   have 32, e may pass 3 into the following blocks. */
+/* The same, of a format with a reader. */
+static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val at, ptx_val e,
+                                   ptxk__octet *o) {
+    ptx_val share = ptx_shr(k, e, ptx_u32(2)), p, half, word[2];
+    ptxk__share x;
+    uint32_t i, j;
+    memset(&x, 0, sizeof x);
+    if (b->values < 256) {
+        p = ptx_div(k, share, ptx_u32(b->values / 32));
+        at = ptx_ptr_add(k, at, p, b->bytes);
+    }
+    ptxk__read_share(k, b, share, at, &x);
+    p = ptxk__bit(k, e, 0);
+    p = ptx_setp(k, PTX_NE, p, ptx_u32(0));
+    half = ptxk__bit(k, e, 1);
+    half = ptx_setp(k, PTX_NE, half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        for (j = 0; j < 2; j++) word[j] = ptx_selp(k, x.half[j][i + 2], x.half[j][i], p);
+        word[0] = ptx_selp(k, word[1], word[0], half);
+        if (b->is_signed) word[0] = ptx_xor(k, word[0], ptx_b32(0x80808080u));
+        ptxk__bytes_to_f32(k, word[0], b->is_signed ? 128 : 0, o->q + 4 * i);
+    }
+    o->scale = b->reader->halves ? ptx_selp(k, x.times[1], x.times[0], half) : x.times[0];
+    if (b->first < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first));
+    o->scaled = 1;
+    if (!b->reader->has_minimum) return;
+    o->offset = b->reader->halves ? ptx_selp(k, x.minus[1], x.minus[0], half) : x.minus[0];
+    o->offset = ptx_neg(k, o->offset);
+    o->has_offset = 1;
+}
+
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. Where blocks have fewer,
+   e may pass into the following blocks. */
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
     o->scaled = o->has_offset = 0;
+    if (ptxk__block_of(format)->reader) {
+        ptxk__octet_read_share(k, ptxk__block_of(format), at, e, o);
+        return;
+    }
     if (format == PTXK_Q4_K || format == PTXK_Q5_K) {
         ptx_val low, high, p, s, other, d, m, fifth[2];
         j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
@@ -8895,10 +9464,18 @@ enum {
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCKS) or 16 t + 8 w (PLAIN) of the unit, the second `second` values further on.
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS) or 16 t + 8 w
+   (PLAIN) of the unit, the second `second` values further on.
    A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
    of a word are unpacked), or 0 and 1, 2 and 3. */
-enum { PTXK__GEMM_PAIRS, PTXK__GEMM_NIBBLES, PTXK__GEMM_BLOCK, PTXK__GEMM_PLAIN };
+enum {
+    PTXK__GEMM_PAIRS,
+    PTXK__GEMM_NIBBLES,
+    PTXK__GEMM_BLOCK,
+    PTXK__GEMM_HALVES,
+    PTXK__GEMM_EIGHTS,
+    PTXK__GEMM_PLAIN
+};
 
 /* How a format is read. */
 typedef struct ptxk__gemm_format {
@@ -8918,6 +9495,28 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
+
+/* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
+static const ptxk__gemm_format ptxk__gemm_readers[] = {
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_HALVES, 256, 8, 0, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_EIGHTS, 256, 4, 0, 1.0f}};
+
+static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b) {
+    const ptxk__gemm_format *g = b->reader ? ptxk__gemm_readers : ptxk__gemm_formats;
+    const ptxk__reader *r = b->reader;
+    if (!r) {
+        while (g->id != b->id) g++;
+        return g;
+    }
+    while (g->kind != (r->halves ? PTXK__GEMM_FOLDED : PTXK__GEMM_BLOCKS) || (g->sums != 0) != r->has_minimum
+           || g->order != PTXK__GEMM_BLOCK + r->quads)
+        g++;
+    return g;
+}
 
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
    [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
@@ -8978,6 +9577,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
+    if (c->block->reader) most = c->format->kind == PTXK__GEMM_BLOCKS ? 16 : 32;
     return chip < 80 ? most / 2 : most;
 }
 
@@ -9011,7 +9611,8 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->scales = 2 * f->weights + 2 * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K) f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
+            f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
     f->shared += 16; /* the flag of the last block */
 }
 
@@ -9058,7 +9659,7 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
-        const ptxk__gemm_format *g = ptxk__gemm_formats;
+        const ptxk__gemm_format *g;
         ptxk__gemm_class *c = &f->kind[f->classes];
         ptxk__gemm_x x;
         if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
@@ -9070,13 +9671,13 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
         f->which[i] = j;
         if (j < f->classes) continue;
-        while (g->id != format[i]) g++;
+        g = ptxk__gemm_format_of(b);
         f->classes++;
         c->block = b;
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
-        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : 3;
+        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -9088,7 +9689,9 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         if (x.type == f->x_type && x.type != PTX_F32 && !(d->flags & PTXK_GEMM_GAMMA)) x.planes = 1;
         x.groups = g->unit / 32;
         for (j = 0; j < f->forms; j++)
-            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit) break;
+            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit
+                && f->x[j].sums == x.sums)
+                break;
         if (x.type != PTX_F16 && (target & 0xfffu) < 80)
             return ptxk__refuse(why, PTX_E_DESC, "gemm: %s is %s, which needs a target from sm_80 on",
                                 names[i], ptxk_format_name(format[i]));
@@ -9550,7 +10153,7 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
-   sub-blocks 2 t and 2 t + 1; NIBBLES: times 2^-4, of 16 values. */
+   sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
                                   ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
@@ -9568,6 +10171,20 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val 
         p = ptx_and(k, p, inside);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
+        return;
+    }
+    if (x->order == PTXK__GEMM_BLOCK) { /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
+        ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
+        half = ptx_shr(k, lane, ptx_u32(2));
+        here = ptx_mad(k, column, ptx_u32(8), half);
+        here = ptx_ptr_add(k, at, here, 4);
+        p = ptx_and(k, lane, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        p = ptx_and(k, p, inside);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, 256), low[0]);
         return;
     }
     /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
@@ -9632,6 +10249,14 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         } else if (x->order == PTXK__GEMM_BLOCK) {
             q[0] = ptx_mul(k, w, ptx_u32(32));
             q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
+        } else if (x->order == PTXK__GEMM_HALVES || x->order == PTXK__GEMM_EIGHTS) {
+            q[0] = ptx_mul(k, w, ptx_u32(32));
+            q[0] = ptx_mad(k, t, ptx_u32(8), q[0]);
+            if (x->order == PTXK__GEMM_HALVES) {
+                other = ptx_and(k, t, ptx_u32(1));
+                other = ptx_mul(k, other, ptx_u32(4));
+                q[0] = ptx_sub(k, q[0], other);
+            }
         } else {
             q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
             q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
@@ -9838,7 +10463,8 @@ typedef struct ptxk__gemm_state {
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* Q6_K: the unpacked ones of row g */
+    ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
+    ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -9932,8 +10558,8 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
     if (tails) {
         rest = ptx_add(k, next, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        p = ptx_setp(k, c->block->id == PTXK_Q6_K ? PTX_LT : PTX_LE, rest,
-                     s->full); /* Q6_K may end in a chunk */
+        p = ptx_setp(k, PTXK__GEMM_PAIR_UNITS * c->unit_bytes % 16 ? PTX_LT : PTX_LE, rest,
+                     s->full); /* a row may end in a chunk */
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
@@ -10126,6 +10752,146 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
     return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
 }
 
+/* -- gemm: formats with a reader -- */
+
+/* Block `which` of this unit in row (i, h). */
+static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                     ptxk__number which) {
+    const ptxk__block *b = s->kind->block;
+    ptxk__source source = s->source[i][h];
+    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.c;
+    if (which.known) return source;
+    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    return source;
+}
+
+/* Two f16, from integers within -512 ... 511 or f16 values. */
+static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
+    ptx_val y[2], pair;
+    uint32_t e;
+    for (e = 0; e < 2; e++) {
+        if (ptx_type_of(x[e]) == PTX_F16) {
+            y[e] = x[e];
+            continue;
+        }
+        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
+        y[e] = ptx_cvt(k, PTX_U16, y[e]);
+        y[e] = ptx_as(y[e], PTX_F16);
+    }
+    pair = ptx_pack(k, PTX_B32, 2, y);
+    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
+}
+
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
+   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
+   operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t blocks = 256 / b->values, i, h, j;
+    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
+    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            s->source[i][h] = ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes,
+                                              s->words_aligned ? 4 : 2);
+            for (j = 0; j < 2; j++) {
+                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__source source;
+                ptxk__factors o;
+                memset(&o, 0, sizeof o);
+                if (blocks == 1) inner = share, share = ptxk__known(0);
+                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                source = ptxk__gemm_block(k, s, i, h, share);
+                r->factors(k, &source, inner, &o);
+                if (!r->halves) {
+                    words[i][h][j] = o.factor;
+                    if (b->first < 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32((double)b->first));
+                    pair[0] = pair[1] = o.plus;
+                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    continue;
+                }
+                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
+                if (!b->is_signed) words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (r->has_minimum) {
+                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
+                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
+                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                }
+                if (j) continue;
+                s->factor[i][h] = o.factor;
+                if (factor < 1 || factor > 1)
+                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
+                if (r->has_minimum)
+                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
+            }
+        }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
+                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16. Values are integers, signed ones
+   as 1152 + q, less 1152. With scales of halves: times the scale; unsigned ones are 2^-24 q as subnormal
+   numbers, scales 2^10 times themselves, all of it exact. */
+static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                            ptx_val a[2][4]) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    ptxk__share_of p;
+    ptx_val quad[2], scale[2], even, odd, less;
+    p.share = ptxk__known(w % shares);
+    p.whole = 0;
+    p.lane = s->t;
+    r->values(k, &source, &p, quad);
+    row->known = source.known; /* for the blocks that follow */
+    memcpy(row->words, source.words, sizeof row->words);
+    memcpy(row->pick, source.pick, sizeof row->pick);
+    if (!r->halves) {
+        s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
+    } else if (r->quads == PTXK__QUADS_16_APART) {
+        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+    } else { /* both quads are of one half */
+        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
+        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
+        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
+    }
+    for (e = 0; e < 2; e++) {
+        odd = quad[e];
+        if (b->is_signed) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
+            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
+            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
+        } else if (!r->halves) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
+            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
+        } else {
+            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
+            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
+        }
+        if (!r->halves) {
+            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
+            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
+        } else if (b->is_signed) {
+            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+        } else {
+            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
+            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
+        }
+    }
+}
+
 /* -- gemm: formats -- */
 
 /* What depends on the lane only.
@@ -10151,6 +10917,16 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             odd = ptx_mul(k, s->t, ptx_u32(2));
             s->constant[8] = ptx_sub(k, ptx_u32(36), odd); /* rotates bit 2 t to bit 4, and 2 t + 1 to 5 */
         }
+    }
+    if (s->kind->block->reader) {
+        const ptxk__block *b = s->kind->block;
+        s->constant[0] = ptxk__gemm_f16x2(k, b->is_signed ? 0x64806480 : 0x64006400); /* 1152 or 1024 */
+        s->constant[1] = ptxk__gemm_f16x2(k, 0x64006400);
+        p = ptx_shr(k, s->t, ptx_u32(1));
+        s->constant[2] = ptx_mul(k, p, ptx_u32(2));
+        s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
+        s->constant[4] = ptxk__gemm_f16x2(k, 0x66006600);  /* 1536 */
+        s->constant[5] = ptx_mov(k, ptx_f32(16)); /* undoes the scale of the sums */
     }
     if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
     if (id == PTXK_Q4_0) {
@@ -10239,11 +11015,13 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             x = ptx_and(k, x, ptx_u32(14));
             y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
             s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
+            if (s->kind->block->reader) continue;
             y = ptx_ptr_add(k, y, s->t, 4);
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
+    if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
         s->own = ptx_ptr_add(k, s->at, s->t, 32);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -10296,6 +11074,10 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e;
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
+        if (s->kind->block->reader) {
+            ptxk__gemm_read(k, s, w, i, h, a);
+            continue;
+        }
         if (id == PTXK_Q4_K) {
             if (w % 4 == 0)
                 ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 + 4 * w), s->raw[i][h]);
@@ -10468,25 +11250,31 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     uint32_t i, n, e, chain;
-    ptx_val b[2], d[4];
+    const ptxk__reader *r = s->kind->block->reader;
+    ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
+        if (s->kind->format->kind == PTXK__GEMM_BLOCKS && !x->sums) continue;
+        for (i = 0; i < f->m; i++)
+            for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
             ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
             uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
             ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
             for (i = 0; i < f->m && x->order == PTXK__GEMM_NIBBLES; i++)
                 ptxk__tile_mma(k, PTX_F16, s->acc[0][i][n], s->low[i], b);
+            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
         }
         for (i = 0; i < f->m; i++) {
+            factor[0] = factor[1] = s->constant[5];
+            if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
+            if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n],
                                s->kind->format->kind == PTXK__GEMM_FOLDED ? s->factor[i] : NULL);
             if (x->order == PTXK__GEMM_PAIRS) {
-                for (e = 0; e < 4; e++) d[e] = s->zero;
-                ptxk__tile_mma(k, PTX_F16, d, s->low[i], b);
-                ptxk__gemm_add(k, s, i, n, d, s->minimum[i]);
+                ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+                ptxk__gemm_add(k, s, i, n, d[i], s->minimum[i]);
             }
         }
     }
@@ -10611,7 +11399,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K) return;
+    if (c->block->id != PTXK_Q6_K && !c->block->reader) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
@@ -12586,9 +13374,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7)
+    if (d->flags > 15)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA, _PLAIN and _ADD",
+                            d->flags);
     if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC,
                             "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
@@ -12615,7 +13404,7 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
                    elements
                            * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type))
+                              + ptxk__kv_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
                        + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
     return code;
 }
@@ -12637,7 +13426,7 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
+    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
     if (added) span[0] = ptxk__span_written(span[0], 0);
     span[added].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
@@ -12707,7 +13496,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     return sum;
 }
 
-/* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
+/* Writes y = (x - mean) factor gamma + beta, or adds that to y. gamma: loaded already, or NULL. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -12723,6 +13512,10 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     if (f->flags & PTXK_NORM_BETA) {
         ptxk__row_load(k, &f->row, s, f->weight, f->beta_at, weight);
         for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], weight[i]);
+    }
+    if (f->flags & PTXK_NORM_ADD) {
+        ptxk__row_load(k, &f->row, s, f->y, f->y_at, weight);
+        for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, weight[i], x[i]);
     }
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
@@ -13358,7 +14151,7 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
 /* ======== embed ========================================================================================= */
 
 typedef struct ptxk__embed {
-    const ptxk__octet_format *format;
+    const ptxk__block *format;
     uint32_t n, each, threads; /* elements of a thread; threads for a row */
     uint64_t row_bytes;
     float scale;
@@ -13368,23 +14161,23 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
-    f->format = ptxk__octet_format_of(d->format);
+    f->format = ptxk__block_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
-    if (d->n % f->format->block)
+    if (d->n % f->format->values)
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
-                            d->n, f->format->block, ptxk_format_name(d->format));
+                            d->n, f->format->values, ptxk_format_name(d->format));
     f->n = d->n;
-    for (f->each = f->format->block > 1
+    for (f->each = f->format->values > 1
                        ? 8
                        : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
          d->n % f->each;)
         f->each /= 2;
     f->threads = d->n / f->each;
-    f->row_bytes = (uint64_t)(d->n / f->format->block) * f->format->bytes;
+    f->row_bytes = (uint64_t)(d->n / f->format->values) * f->format->bytes;
     f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
     return PTX_E_NONE;
 }
@@ -13466,8 +14259,8 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     block = ptx_cvt(k, PTX_U64, id);
     block = ptx_mul(k, block, ptx_u64(f.row_bytes));
     at = ptx_ptr_add(k, at, block, 1);
-    if (f.format->block > 1) {
-        uint32_t eights = f.format->block / 8;
+    if (f.format->values > 1) {
+        uint32_t eights = f.format->values / 8;
         block = ptx_div(k, part, ptx_u32(eights));
         at = ptx_ptr_add(k, at, block, f.format->bytes);
         part = ptx_rem(k, part, ptx_u32(eights));
@@ -13978,7 +14771,7 @@ typedef struct ptxk__dec {
 } ptxk__dec;
 
 /* Bytes of 256 weights of a format. */
-static uint32_t ptxk__dec_unit(const ptxk__octet_format *e) { return 256 / e->block * e->bytes; }
+static uint32_t ptxk__dec_unit(const ptxk__block *e) { return 256 / e->values * e->bytes; }
 
 static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
@@ -14004,19 +14797,18 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->heads, d->kv_heads);
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
-        known |= 1u << ptxk__octet_formats[i].id;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        known |= 1u << ptxk__blocks[i].id;
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
-                            "_Q4_K, _Q5_K, _Q6_K",
+                            "decoder: formats is 0x%x, must be of 1 << format, such as 1 << PTXK_Q4_K",
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
-        for (j = 0; j < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; j++)
-            if (d->formats >> ptxk__octet_formats[j].id & 1 && ptxk__octet_formats[j].block < block)
-                block = ptxk__octet_formats[j].block;
+        for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
+            if (d->formats >> ptxk__blocks[j].id & 1 && ptxk__block_whole(&ptxk__blocks[j]) < block)
+                block = ptxk__block_whole(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
@@ -14179,22 +14971,22 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
-    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
+    const ptxk__block *e = ptxk__block_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
-    if (columns % e->block)
+    if (columns % ptxk__block_whole(e))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            e->block, ptxk_format_name(m->format));
+                            ptxk__block_whole(e), ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
 }
 
 static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
-    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+    const ptxk__block *e = ptxk__block_of(m->format);
+    return e ? (uint64_t)rows * (columns / e->values) * e->bytes : 0;
 }
 
 static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
@@ -14614,18 +15406,18 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
 
 /* Selects a u32 from a list by format. */
 static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
-                                   uint32_t (*of)(const ptxk__octet_format *)) {
+                                   uint32_t (*of)(const ptxk__block *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
     size_t i;
     int first = 1;
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
-        if (!(c->f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        if (!(c->f->d.formats >> ptxk__blocks[i].id & 1)) continue;
         if (first) {
-            x = ptx_mov(k, ptx_u32(of(&ptxk__octet_formats[i])));
+            x = ptx_mov(k, ptx_u32(of(&ptxk__blocks[i])));
         } else {
-            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
-            x = ptx_selp(k, ptx_u32(of(&ptxk__octet_formats[i])), x, p);
+            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
+            x = ptx_selp(k, ptx_u32(of(&ptxk__blocks[i])), x, p);
         }
         first = 0;
     }
@@ -15771,11 +16563,11 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             at = ptx_ptr_add(k, at, block, 1);
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
-            for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
-                if (!(f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
-                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
+            for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+                if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
                 ptx_if(k, p);
-                ptxk__octet_read(k, ptxk__octet_formats[i].id, at, c->lane, &o);
+                ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
