@@ -8068,9 +8068,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
    of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-/* Named barriers: the turns of warpgroups 0 and 1, and one for each of them. */
-#define PTXK__PREFILL_TURN 1u
-#define PTXK__PREFILL_GROUP 3u
+#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
@@ -8215,7 +8213,6 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     }
     ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
             ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
-    ptx_cp_async_commit(k);
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
     ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
@@ -8263,7 +8260,6 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptx_set(k, count, tile);
     }
     ptx_end(k);
-    ptx_cp_async_wait_all(k);
 }
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
@@ -8329,14 +8325,16 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, p
 /* Issues scores = q k, a step of 16 elements at a time. */
 static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
                                        ptx_val keys) {
-    ptx_val a, b;
+    ptx_val a, b, half[2];
     uint32_t i;
     keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_unpack(k, PTX_U32, 2, c->q, half);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < f->pairs; i++) {
         a = c->q, b = keys;
         if (i) {
-            a = ptx_add(k, a, ptx_u64(i / 4 * f->q.panel + i % 4 * 2));
+            half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
+            a = ptx_pack(k, PTX_U64, 2, half);
             b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
         }
         ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
@@ -8629,8 +8627,6 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_give_turn(k, f, &c);
         ptx_end(k);
         ptxk__prefill_consume(k, f, &s, &c, group, safe);
-        x = ptx_add(k, group, ptx_u32(PTXK__PREFILL_GROUP));
-        ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
