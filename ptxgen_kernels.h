@@ -414,8 +414,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          cap both are the cap's ends.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
-     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen keys
-                         that share a tile with a seen one.
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen
+                         keys that share a tile with a seen one.
      lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
                          error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
                          The error of a score is (d + 2) 2^-23 sum |scale q k|; f32: plus that of precision.
@@ -6837,7 +6837,7 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 64;
+    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
 }
 
@@ -6963,6 +6963,42 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     return PTX_E_NONE;
 }
 
+/* The maps of k and v: elements, rows, heads, sequences; pages: elements, positions, heads, pages. A copy is
+   a panel of a tile or page. */
+static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
+    static const size_t at[2][2] = {
+        {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
+        {offsetof(ptxk_flash_prefill_args, v), offsetof(ptxk_flash_prefill_args, v_batch_stride)}};
+    uint64_t row = (uint64_t)f->d * f->bytes;
+    uint32_t i, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS;
+    for (plan->maps = 0; plan->maps < 2; plan->maps++) {
+        ptx_tensor_map *m = &plan->map[plan->maps];
+        m->address = (uint32_t)at[plan->maps][0];
+        m->type = f->type;
+        m->rank = 4;
+        m->swizzle = 128;
+        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->size[0].times = f->d;
+        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
+        m->size[2].times = f->kv_heads;
+        m->size[3].times = 1;
+        m->size[3].bytes = 4;
+        m->size[3].field = (uint32_t)(f->page_size ? offsetof(ptxk_flash_prefill_args, pool_pages)
+                                                   : offsetof(ptxk_flash_prefill_args, batch));
+        if (f->page_size) {
+            m->stride[1].times = rows_first ? f->kv_heads * row : row;
+            m->stride[2].times = rows_first ? row : f->page_size * row;
+            m->stride[3].times = (uint64_t)f->kv_heads * f->page_size * row;
+            continue;
+        }
+        for (i = 1; i < 4; i++) {
+            m->stride[i].times = f->bytes;
+            m->stride[i].bytes = 8;
+            m->stride[i].field = (uint32_t)(at[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
+        }
+    }
+}
+
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                                             const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
                                             ptxk_message *why) {
@@ -7005,6 +7041,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes =
         queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.panels) ptxk__prefill_plan_maps(&f, plan);
+    for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
+        plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
     return PTX_E_NONE;
 }
 
@@ -7884,7 +7923,7 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
     sequence = ptx_div(k, x, ptx_u32(f->heads));
     row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
                              &ragged, &count);
-    if (f->window) {
+    if (f->window || f->panels) {
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
@@ -8044,12 +8083,11 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    computes weights while the other one's products run: named barriers give them turns. Its products of one
    tile with v run while it computes the weights of the next.
 
-   k and v of a stage each have two mbarriers: full, at which the copies of all copying threads arrive, and
-   empty, at which every computing warp arrives. */
+   k and v of a stage each have two mbarriers: full, at which a lane of every copying warp arrives, and empty,
+   at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
+   of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-/* Named barriers: the turns of warpgroups 0 and 1, and one for each of them. */
-#define PTXK__PREFILL_TURN 1u
-#define PTXK__PREFILL_GROUP 3u
+#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
@@ -8069,14 +8107,6 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     return g;
 }
 
-static void ptxk__prefill_wait(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
-    ptx_val done;
-    ptx_loop(k);
-    done = ptx_mbarrier_try_wait(k, mbarrier, parity);
-    ptx_while(k, ptx_inv(done));
-    ptx_end(k);
-}
-
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
 static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                       ptx_val first) {
@@ -8087,17 +8117,108 @@ static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptx
         if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
         ptxk__prefill_copy_tile(k, f, s, v, first);
     }
+    ptx_cp_async_commit(k);
 }
 
-/* The copying warpgroup: q, which arrives with the first k, and all tiles. */
+/* Where k and v lie in their tensor maps. */
+typedef struct ptxk__prefill_source {
+    ptx_val map[2], head[2], batch[2];
+    ptx_val row;    /* of key 0; pages: the sequence's block table */
+    ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+} ptxk__prefill_source;
+
+/* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
+   cp.async, as is the tile at the end of the keys, whose last rows become zeros. */
+static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      const ptxk__prefill_block *q, ptxk__prefill_source *c) {
+    static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                      offsetof(ptxk_flash_prefill_args, v_batch_stride)};
+    ptx_val head, x, p, ragged, count, row;
+    uint32_t i;
+    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
+    c->direct = q->kv_len;
+    c->head[0] = c->head[1] = head;
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+        x = ptx_mul_wide(k, q->sequence, x);
+        c->row = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+        c->row = ptx_ptr_add(k, c->row, x, 4);
+        return;
+    }
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), q->sequence, ptx_u32(0),
+                             &ragged, &count);
+    c->row = ptx_cvt(k, PTX_U32, row);
+    p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
+    c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    x = ptx_sub(k, ptx_s32(PTXK__PREFILL_LEN), ptx_as(c->row, PTX_S32));
+    c->direct = ptx_min(k, c->direct, x);
+    for (i = 0; i < 2; i++) {
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        p = ptx_or(k, p, ragged);
+        c->batch[i] = ptx_selp(k, ptx_u32(0), q->sequence, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 8));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    }
+}
+
+/* One thread's copies of k or v of the tile at `first`, through the tensor map, a panel of each part of a
+   page at a time. */
+static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
+                                    uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
+    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    uint32_t shift = 0, i, panel;
+    while (f->page_size >> shift > 1) shift++;
+    (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
+    o[1] = c->map[v];
+    o[4] = c->head[v];
+    o[6] = full;
+    if (!f->page_size) {
+        o[3] = ptx_add(k, at, c->row);
+        o[5] = c->batch[v];
+    }
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        if (f->page_size) {
+            if (i) at = ptx_add(k, at, ptx_u32(f->kv.rows));
+            x = ptx_shr(k, at, ptx_u32(shift));
+            x = ptx_ptr_add(k, c->row, x, 4);
+            o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
+            o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
+        }
+        for (panel = 0; panel < f->panels; panel++) {
+            o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
+            o[2] = ptx_u32(64 * panel);
+            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+        }
+    }
+}
+
+/* What a copying thread arrives with at a full mbarrier: one lane of each warp, when the warp's copies by
+   cp.async, all but those of the last groups, are in shared memory where wgmma sees them. */
+static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
+    ptx_cp_async_wait(k, groups);
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_guard(k, lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+}
+
+/* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                  const ptxk__prefill_block *q, ptx_val tid, ptx_val begin) {
+                                  const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
+                                  ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, empty, tile;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
+    x = ptx_laneid(k);
+    lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
                               q->row, q->head, f->bytes, &stride);
@@ -8109,16 +8230,11 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
         ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
     }
+    ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
+            ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
+    ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
-    if (!f->page_size) {
-        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
-                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-        s->v_at = ptx_var_new(k, base);
-        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
-                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-        s->k_at = ptx_var_new(k, base);
-    }
     count = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
     {
@@ -8128,19 +8244,41 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
         empty = ptx_xor(k, g.parity, ptx_u32(1));
+        next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        p = ptx_setp(k, PTX_LE, next, c->direct);
+        ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            ptxk__prefill_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            full = ptx_off(g.bars, 8 * (int64_t)i);
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+            ptx_if(k, p);
+            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptx_else(k);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_end(k);
+        }
+        ptx_else(k);
+        if (!f->page_size) {
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                         offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
+            s->v_at = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                         offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
+            s->k_at = ptx_var_new(k, base);
+        }
+        for (i = 0; i < 2; i++) {
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             s->place = i ? g.v : g.k;
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
-            ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0, ptx_off(g.bars, 8 * (int64_t)i));
         }
-        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-        ptx_set(k, s->at, at);
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        ptx_end(k);
+        ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
     }
     ptx_end(k);
-    ptx_cp_async_wait_all(k);
 }
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
@@ -8197,12 +8335,6 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
     ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
 }
 
-/* Waits for k or v; what other threads' cp.async wrote, wgmma then reads. */
-static void ptxk__prefill_wait_full(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
-    ptxk__prefill_wait(k, mbarrier, parity);
-    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-}
-
 /* Lets the copying warpgroup overwrite k or v. */
 static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
     ptx_guard(k, c->lane0);
@@ -8212,21 +8344,19 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, p
 /* Issues scores = q k, a step of 16 elements at a time. */
 static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
                                        ptx_val keys) {
-    ptx_val v[7];
+    ptx_val a, b, half[2];
     uint32_t i;
     keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_unpack(k, PTX_U32, 2, c->q, half);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < f->pairs; i++) {
-        uint32_t step = i % 4 * 2;
-        v[0] = c->q, v[1] = keys;
+        a = c->q, b = keys;
         if (i) {
-            v[0] = ptx_add(k, c->q, ptx_u64(i / 4 * f->q.panel + step));
-            v[1] = ptx_add(k, keys, ptx_u64(i / 4 * f->kv.panel + step));
+            half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
+            a = ptx_pack(k, PTX_U64, 2, half);
+            b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
         }
-        v[2] = i ? c->yes : ptx_inv(c->yes);
-        v[3] = v[4] = ptx_imm(1);
-        v[5] = v[6] = ptx_imm(0);
-        ptx_wgmma(k, PTX_WGMMA_F32, 0, f->type, f->type, f->keys / 2, c->score, 7, v);
+        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -8396,7 +8526,9 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     {
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        ptxk__prefill_wait_full(k, g.bars, g.parity);
+        ptx_mbarrier_wait(k, ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64), ptx_u32(0));
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* q comes by cp.async of other threads */
+        ptx_mbarrier_wait(k, g.bars, g.parity);
         ptxk__prefill_take_turn(k, f, c);
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
@@ -8415,10 +8547,10 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptxk__prefill_wait_full(k, g.bars, g.parity);
+            ptx_mbarrier_wait(k, g.bars, g.parity);
             ptxk__prefill_take_turn(k, f, c);
             ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptxk__prefill_wait_full(k, ptx_off(before.bars, 8), before.parity);
+            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
             ptxk__prefill_issue_values(k, f, s, c, before.v);
             ptxk__prefill_give_turn(k, f, c);
             ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
@@ -8433,7 +8565,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptx_end(k);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        ptxk__prefill_wait_full(k, ptx_off(g.bars, 8), g.parity);
+        ptx_mbarrier_wait(k, ptx_off(g.bars, 8), g.parity);
         ptxk__prefill_take_turn(k, f, c);
         ptxk__prefill_issue_values(k, f, s, c, g.v);
         p = ptx_setp(k, PTX_EQ, group, ptx_u32(0));
@@ -8451,12 +8583,15 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptxk__prefill_state s;
     ptxk__prefill_group c;
     ptxk__prefill_block q;
+    ptxk__prefill_source source;
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    source.map[0] = ptx_param_map(k, "k_map");
+    source.map[1] = ptx_param_map(k, "v_map");
     s.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
@@ -8469,8 +8604,9 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 8; i++)
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i % 4 < 2 ? 128 : f->warps));
+    for (i = 0; i < 9; i++) /* the last: of q */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
@@ -8479,7 +8615,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
         p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
         ptx_if(k, p);
-        ptxk__prefill_produce(k, f, &s, &q, tid, begin);
+        ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
         ptx_end(k);
     }
     ptx_else(k);
@@ -8510,8 +8646,6 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_give_turn(k, f, &c);
         ptx_end(k);
         ptxk__prefill_consume(k, f, &s, &c, group, safe);
-        x = ptx_add(k, group, ptx_u32(PTXK__PREFILL_GROUP));
-        ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
