@@ -149,13 +149,12 @@ int main(int argc, char **argv) {
     static const uint32_t rows[3] = {M, N, M}, columns[3] = {K, K, N}, box[3] = {TILE, TILE, 64};
     int (*count)(ptxsim_counters *, size_t) = NULL, wrong = 0;
     product_args args = {0, 0, 0, K, (M + TILE - 1) / TILE * ((N + TILE - 1) / TILE), (N + TILE - 1) / TILE};
-    ptx_module_desc desc = {PTX_SM_A(90), 0, 0, NULL, NULL};
+    ptx_module_desc desc = PTX_ZERO;
     ptx_plan plan = PTX_ZERO;
     ptxsim_counters n;
     uint64_t state = 1;
     ptxcu *cu = NULL;
     ptxcu_program *program;
-    ptx_module *m = ptx_module_new(&desc);
     if (!parse_command_line(&line, argc, argv)) return 2;
     must(cu, ptxcu_open(&cu, NULL));
     if ((ptxcu_device_info(cu)->target & 0xfff) != 90)
@@ -173,6 +172,8 @@ int main(int argc, char **argv) {
         map->box[0] = 64, map->size[0].times = columns[i], map->stride[1].times = columns[i] * 2;
         map->box[1] = box[i], map->size[1].times = rows[i];
     }
+    desc.target = PTX_SM_A(90);
+    ptx_module *m = ptx_module_new(&desc);
     emit_product(m);
     must(cu, ptxcu_load(cu, m, &program));
     must(cu, ptxcu_run(cu, program, &plan, &args, sizeof args, NULL));
