@@ -955,8 +955,10 @@ typedef struct ptxcu_gemm_matrix {
 } ptxcu_gemm_matrix;
 
 typedef struct ptxcu_gemm_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k] */
-    ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart */
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; with
+                               offsets [groups, n, ...], biases [groups, n] */
+    ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart; with x_rows any
+                               number of rows */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* [m, n], y's type, may be y; with one y only; zero: none */
     ptxcu_tensor y;         /* f32, f16 or bf16 [m, n] */
@@ -969,6 +971,8 @@ typedef struct ptxcu_gemm_desc {
     ptxcu_gemm_matrix more[2];
     uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU: weights is the gate matrix, more[0].weights up; 0: none */
     uint32_t unused; /* 0 */
+    ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
+    ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
 } ptxcu_gemm_desc;
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
@@ -5408,8 +5412,9 @@ static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uin
 }
 
 /* Require rows of weights: bytes of a format, or elements of a plain type. */
+/* groups: 0, or the first dimension. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
-                                   uint32_t format, uint64_t k) {
+                                   uint32_t format, uint64_t k, uint64_t groups) {
     ptx_type plain = format == PTXK_F32    ? PTX_F32
                      : format == PTXK_F16  ? PTX_F16
                      : format == PTXK_BF16 ? PTX_BF16
@@ -5422,11 +5427,14 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
-    if (plain != PTX_NONE && t->type == (uint32_t)plain)
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
-    else
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8), 16,
-                       "n, bytes of a row", 2, PTXCU__ANY, row, 0, 0);
+    plain = plain != PTX_NONE && t->type == (uint32_t)plain ? plain : PTX_NONE;
+    if (plain != PTX_NONE) row = k;
+    ptxcu__require(c, name, t, PTXCU__DENSE,
+                   plain != PTX_NONE ? PTXCU__TYPE(plain) : PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8), 16,
+                   groups             ? "groups, n, a row"
+                   : plain != PTX_NONE ? "n, k"
+                                      : "n, bytes of a row",
+                   groups ? 3 : 2, groups ? groups : PTXCU__ANY, groups ? PTXCU__ANY : row, row, 0);
 }
 
 static void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
@@ -6019,6 +6027,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
+        shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
@@ -6086,7 +6095,7 @@ static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxc
     const ptxcu_tensor *bias = i ? &desc->more[i - 1].bias : &desc->bias,
                        *y = i ? &desc->more[i - 1].y : &desc->y;
     uint32_t format = i ? desc->more[i - 1].format : desc->format;
-    ptxcu__require_weights(c, names[i][0], w, format, k);
+    ptxcu__require_weights(c, names[i][0], w, format, k, 0);
     if (desc->bias.owner) /* for all matrices or none */
         ptxcu__require(c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0], 0,
                        0, 0);
@@ -6189,16 +6198,25 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     ptxk_gemm_args args;
     const ptxcu_tensor *w, *bias, *y;
     uint32_t format[3], i, matrices;
-    uint64_t n, k, m;
+    uint64_t n, k, m, groups, rows; /* rows: of a matrix */
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    n = desc->weights.shape[0];
-    m = desc->x.shape[0];
+    groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
+    n = desc->weights.shape[groups ? 1 : 0];
+    m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "groups + 1", 1, PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "m",
+                   1, PTXCU__ANY, 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && ((desc->offsets.owner && !groups) || (desc->x_rows.owner && !groups)))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: offsets has %u elements, must have groups + 1%s",
+                             (unsigned)(desc->offsets.owner ? desc->offsets.shape[0] : 0),
+                             desc->x_rows.owner ? ": x_rows is set" : "");
     ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
     ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
     if (c.code == PTXCU_E_NONE && desc->gated && desc->gated != PTXK_GEMM_SWIGLU
@@ -6230,20 +6248,20 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: more[%u].%s is set, and must not be %s",
                                  (unsigned)(i - 1), stray, i < matrices ? "with gated" : "without weights");
         if (i >= matrices) continue;
-        ptxcu__require_weights(&c, names[i][0], w, format[i], k);
+        ptxcu__require_weights(&c, names[i][0], w, format[i], k, groups);
+        rows = w->shape[groups ? 1 : 0];
         if (desc->bias.owner) /* for all matrices or none */
-            ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0],
-                           0, 0, 0);
+            ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16,
+                           groups ? "groups, n" : "n", groups ? 2 : 1, groups ? groups : rows, rows, 0, 0);
         if (c.code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: %s is set, and bias is not", names[i][1]);
         if (!i || !desc->gated)
             ptxcu__require(&c, names[i][2], y, PTXCU__ROWS | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
-                           i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, w->shape[0],
-                           0, 0);
+                           i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, rows, 0, 0);
         args.matrix[i].weights = w->address;
         args.matrix[i].bias = bias->address;
         args.matrix[i].y = y->address;
-        args.matrix[i].n = (uint32_t)w->shape[0];
+        args.matrix[i].n = (uint32_t)rows;
     }
     ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
                    1, k, 0, 0, 0);
@@ -6256,12 +6274,17 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         kernel.third = format[2];
         kernel.x_type = desc->x.type;
         kernel.output_type = desc->y.type;
-        kernel.columns = ptxk_gemm_columns((uint32_t)m);
+        kernel.columns = ptxk_gemm_columns((uint32_t)(groups ? (m + groups - 1) / groups : m));
         kernel.precision = desc->precision;
         kernel.flags = (desc->norm ? (uint32_t)PTXK_GEMM_NORM : 0)
                        | (desc->gamma.owner ? (uint32_t)PTXK_GEMM_GAMMA : 0)
                        | (desc->residual.owner ? (uint32_t)PTXK_GEMM_RESIDUAL : 0)
-                       | (desc->bias.owner ? (uint32_t)PTXK_GEMM_BIAS : 0) | desc->gated;
+                       | (desc->bias.owner ? (uint32_t)PTXK_GEMM_BIAS : 0)
+                       | (groups ? (uint32_t)PTXK_GEMM_GROUPED : 0) | desc->gated;
+        shape.groups = args.groups = (uint32_t)groups;
+        args.offsets = desc->offsets.address;
+        args.x_rows = desc->x_rows.address;
+        args.x_count = (uint32_t)desc->x.shape[0];
         shape.m = (uint32_t)m;
         shape.n = (uint32_t)n;
         shape.k = (uint32_t)k;
@@ -6629,7 +6652,7 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
                    0, 0);
     ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, "tokens, n", 2,
                    desc->ids.shape[0], PTXCU__ANY, 0, 0);
-    ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1]);
+    ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1], 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.n = (uint32_t)desc->y.shape[1];
         kernel.format = desc->format;

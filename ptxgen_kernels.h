@@ -93,8 +93,18 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers. */
-#define PTXK_FORMATS(X) X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)
+   PTXK_<format>, numbered from 1; no ptx_type has one of these numbers.
+
+     format                  weights and bytes of a block          format   weights and bytes of a block
+     Q4_0, Q4_1              32: 18, 20                            Q2_K     256: 84
+     Q5_0, Q5_1              32: 22, 24                            Q3_K     256: 110
+     Q8_0                    32: 34                                Q4_K     256: 144
+     IQ4_NL                  32: 18                                Q5_K     256: 176
+     MXFP4 (e2m1, e8m0)      32: 17                                Q6_K     256: 210
+     NVFP4 (e2m1, e4m3)      64: 36                                IQ4_XS   256: 136 */
+#define PTXK_FORMATS(X)                                                                                      \
+    X(Q4_K) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q5_K) X(Q6_K)                                            \
+    X(Q4_1) X(Q5_0) X(Q5_1) X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(NVFP4)
 #define PTXK__ENUM(format) PTXK_##format,
 enum { PTXK__NO_FORMAT, PTXK_FORMATS(PTXK__ENUM) PTXK__FORMAT_COUNT };
 #undef PTXK__ENUM
@@ -404,7 +414,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          cap both are the cap's ends.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
-     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 63 unseen keys
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen keys
                          that share a tile with a seen one.
      lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
                          error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
@@ -417,7 +427,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          output of the blocks that find it; nothing is read there. A tile of keys lies in one
                          page: pages of 16 positions cost more barriers than those of 64 or more.
 
-   out may be q itself with the same strides and type. No other memory may overlap what is written. */
+   out may be q itself with the same strides and type. No other memory may overlap what is written.
+
+   For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
+   turns, and a third that copies. */
 
 /* Flags, and precision. */
 enum {
@@ -448,6 +461,7 @@ typedef struct ptxk_flash_prefill_shape {
     uint32_t kv_len;   /* keys, likewise */
     uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
     uint32_t kv_total; /* keys of all sequences, likewise */
+    ptx_target target; /* of the module; all but PTX_SM_A(90) have the same plan, as has 0 */
 } ptxk_flash_prefill_shape;
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
@@ -495,7 +509,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. For
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For
    quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
    multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
    second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
@@ -506,8 +520,8 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
                          residual needs a single y: one matrix, or SwiGLU.
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
                          biases apply to g and u
-     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
-                         several matrices, of the largest unit.
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
+                         With several matrices, of the largest unit.
      precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
                          element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
                          |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
@@ -517,7 +531,7 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      block factor NaN, inf   NaN or inf in that row only
      all x 0             0 (+ bias, + residual), with eps 0 too
      |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
-     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of Q4_0, Q8_0 and Q6_K are only
+     alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of many formats are only
                          2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
                          outside the tensor is read, nothing needs repacking.
 
@@ -590,7 +604,7 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      y[c,r] = rms_c * sum_i x[c,i] (gamma[i]) W[r,i] (+ bias[r]) (+ residual[c,r]),  c < m, r < n, i < k
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Tensor
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. Tensor
    cores multiply: rows of W are the rows of a product of 16 by 8, rows of x its columns. There are two
    launches. The first scales x and splits each element into 16-bit numbers, in the order of the second. The
    blocks of the second take tiles of rows of W by rows of x, or slices of K of them; the last block of a
@@ -605,11 +619,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
                          any of them: the last tile is padded. Where registers are few for a format or a
                          target, tiles have fewer, down to 8.
-     k                   a multiple of the format's unit: 256; 32 for Q4_0 and Q8_0; 8 for plain weights. With
-                         several matrices, of the largest unit.
-     precision           Quantised weights are multiplied exactly: as integers times the integer scale of
-                         their sub-block (Q4_K, Q5_K, Q6_K) or as integers (Q8_0, Q4_0), in f16; the f16
-                         factor of a block is applied to f32 sums of 256 (32) products. x is scaled by a power
+     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
+                         With several matrices, of the largest unit.
+     precision           Quantised weights are multiplied exactly: as integers times the scale of their
+                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
+                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power
                          of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
                          element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
                          weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
@@ -625,6 +639,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
      factor NaN, inf     NaN or inf in that row of W only
      all x 0             0 (+ bias, + residual), with eps 0 too
+     PTXK_GEMM_GROUPED   many products in one launch, such as the experts of a mixture. The rows of y belong
+                         to `groups` groups, one after the other; each group has its own weights and biases.
+                         Device memory says which rows a group has (`offsets`) and which row of x each of
+                         them multiplies (`x_rows`), so that other kernels may fill both. Only weights of
+                         groups that have rows are read. Rows of y that are in no group are not written.
      alignment           as in gemv
 
    Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
@@ -641,7 +660,8 @@ enum {
     PTXK_GEMM_RESIDUAL = 4,
     PTXK_GEMM_BIAS = 8,
     PTXK_GEMM_SWIGLU = 16,
-    PTXK_GEMM_GEGLU = 32
+    PTXK_GEMM_GEGLU = 32,
+    PTXK_GEMM_GROUPED = 64
 };
 
 /* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
@@ -657,19 +677,21 @@ typedef struct ptxk_gemm_desc {
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;         /* rows of x and of y, at most 2^19 (with tiles of 64: 2^22); 0: no launches */
-    uint32_t n;         /* rows of W, at most 2^26 (a gated pair in tiles of 64: 2^25) */
-    uint32_t k;         /* columns of W and of x, whole units, at most 2^20 */
-    uint32_t second_n;  /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
-    uint32_t third_n;   /* rows of the third matrix, at least 1 */
-    uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
-    ptx_target target;  /* of the module, such as PTX_SM(80) */
+    uint32_t m;        /* rows of x and of y, at most 2^19 (with tiles of 64: 2^22); 0: no launches. With
+                           GROUPED rows of y, of all groups */
+    uint32_t n;        /* rows of W, at most 2^26 (a gated pair in tiles of 64: 2^25) */
+    uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
+    uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
+    uint32_t third_n;  /* rows of the third matrix, at least 1 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    ptx_target target; /* of the module, such as PTX_SM(80) */
+    uint32_t groups;   /* GROUPED: 1 to 65536; else ignored */
 } ptxk_gemm_shape;
 
 /* One of the matrices. Addresses are 16-byte aligned. */
 typedef struct ptxk_gemm_matrix {
     uint64_t weights;  /* rows [n] of ptxk_row_bytes(format, k) bytes, one after the other */
-    uint64_t bias;     /* f32 [n]; ignored without PTXK_GEMM_BIAS */
+    uint64_t bias;     /* f32 [n], with GROUPED [groups, n]; ignored without PTXK_GEMM_BIAS */
     uint64_t y;        /* output_type [m, n]; ignored for the second of a gated pair */
     uint64_t y_stride; /* elements from row to row of y, n to 2^32 - 1; 0: n */
     uint32_t n;        /* as in the shape */
@@ -687,6 +709,15 @@ typedef struct ptxk_gemm_args {
     uint32_t m, k;            /* as in the shape */
     float eps;                /* of the norm: 0 or more, finite */
     uint32_t reserved;        /* 0 */
+    /* GROUPED; else ignored: */
+    uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has rows offsets[i] to
+                                 offsets[i + 1] - 1 of y, those below m; none unless the second is larger */
+    uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; from x_count on, a
+                                 row of zeros. 0: the same row */
+    uint64_t group_stride[3]; /* of each matrix: bytes from the weights of a group to those of the next, a
+                                 multiple of 16; 0: the rows of all groups lie one after the other */
+    uint32_t groups;          /* as in the shape */
+    uint32_t x_count;         /* rows of x; 0: m */
 } ptxk_gemm_args;
 
 /* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
@@ -694,7 +725,8 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches. min_bytes: weights, x, gamma, biases, residual and y once. */
+/* The launches. min_bytes: weights, x, gamma, biases, residual and y once; weights and biases of as many
+   groups as may have rows. */
 PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
 /* Tests arguments: see FUNCTIONS. */
@@ -816,24 +848,30 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
    PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
+   normalised as written. PTXK_NORM_ADD adds the result to y: y[t,:] += ... f32 arithmetic in a fixed order. Rows to 16384 elements stay in registers; longer
    ones are read again. gamma is optional; beta requires PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
 
-   y may be x, or with a residual the residual, where the types are equal. Nothing else may overlap. */
+   y may be x, or with a residual the residual, where the types are equal, but not with PTXK_NORM_ADD. Nothing
+   else may overlap. */
 
 /* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
-enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
+enum {
+    PTXK_NORM_RESIDUAL = 1,
+    PTXK_NORM_BETA = 2,
+    PTXK_NORM_PLAIN = 4, /* no gamma */
+    PTXK_NORM_ADD = 8    /* the result is added to y */
+};
 typedef struct ptxk_norm_desc {
     uint32_t n;           /* elements of a row, 1 ... 2^24 */
     uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
     uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type;      /* of y: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t weight_type; /* of gamma and beta: PTX_F32, PTX_F16 or PTX_BF16; with _PLAIN also 0 */
-    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
+    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN | PTXK_NORM_ADD */
 } ptxk_norm_desc;
 
 typedef struct ptxk_norm_shape {
@@ -844,7 +882,7 @@ typedef struct ptxk_norm_shape {
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
     uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
-    uint64_t y;           /* y_type [rows, n] */
+    uint64_t y;           /* y_type [rows, n]; read, too, with PTXK_NORM_ADD */
     uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
     float eps;            /* 0 or more, finite */
@@ -1348,7 +1386,7 @@ static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t typ
                         ptxk__value_name_of(type).s);
 }
 
-#define PTXK__FORMAT_LIST "PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K"
+#define PTXK__FORMAT_LIST "one of PTXK_FORMATS, such as PTXK_Q4_K"
 static ptx_code ptxk__refuse_format(const char *op, const char *field, uint32_t format, ptxk_message *why) {
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be " PTXK__FORMAT_LIST, op, field,
                         ptxk__value_name_of(format).s);
@@ -1966,6 +2004,7 @@ typedef struct ptxk__tile {
     uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
     uint32_t pitch;
     uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t panel;   /* chunks between panels of 8 chunks of all rows, as wgmma reads them; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
     uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
@@ -1974,6 +2013,7 @@ typedef struct ptxk__tile {
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                             uint32_t threads) {
     t->rows = rows;
+    t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
     t->pitch = ptxk__ceil_div(t->wide, even) * even;
@@ -1990,6 +2030,11 @@ static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_v
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
     turn = ptx_xor(k, turn, chunk);
+    if (t->panel) {
+        at = ptx_shr(k, chunk, ptx_u32(3));
+        chunk = ptx_mul(k, at, ptx_u32(t->panel - 8));
+        turn = ptx_add(k, turn, chunk);
+    }
     at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
     return ptx_mul(k, at, ptx_u32(16));
 }
@@ -2454,8 +2499,9 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
 
 /* -- vocabulary: rows of weights, formats -- */
 
-/* Formats of weights: the facts that plans and kernels need. A new format is a row of ptxk__blocks and a read
-   function.
+/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
+   and its row in ptxk__blocks (and its name in PTXK_FORMATS); gemv, gemm, embed and decoder then take it. The
+   first eight have code of their own instead.
 
    In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
    lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
@@ -2474,7 +2520,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
                  no other lane's bank. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS };                /* scale for each half; without; plain */
+/* scale for each half; without; plain; with a ptxk__reader */
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
@@ -2499,7 +2546,10 @@ typedef struct ptxk__share {
     ptx_val factor;     /* f32, of the block */
     ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
     ptx_val number[8];  /* f32 */
+    ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
 } ptxk__share;
+
+struct ptxk__reader;
 
 typedef struct ptxk__block {
     const char *name;
@@ -2515,6 +2565,7 @@ typedef struct ptxk__block {
     uint32_t has_minimum;
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+    const struct ptxk__reader *reader; /* instead of lane and read */
 } ptxk__block;
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
@@ -2732,22 +2783,467 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk_widen(k, PTX_BF16, words, share->number);
 }
 
+/* -- vocabulary: rows of weights, formats with one reader --
+
+   gemv, gemm, embed and decoder read these formats through the same functions: the values of 32 adjacent
+   weights, a share, and its factors. */
+
+/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
+static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
+    ptx_mem mem = ptx_at(at, offset);
+    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+}
+
+/* A number: v (where it is not known when the kernel is built) + c. */
+typedef struct ptxk__number {
+    ptx_val v; /* u32 */
+    uint32_t c;
+    int known;
+} ptxk__number;
+
+static ptxk__number ptxk__known(uint32_t c) {
+    ptxk__number n;
+    memset(&n, 0, sizeof n);
+    n.c = c;
+    n.known = 1;
+    return n;
+}
+
+static ptxk__number ptxk__unknown(ptx_val v) {
+    ptxk__number n;
+    n.v = v;
+    n.c = 0;
+    n.known = 0;
+    return n;
+}
+
+/* Also as an operand of an instruction. */
+static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
+    if (n.known) return ptx_u32(n.c);
+    return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
+}
+
+/* (n >> shift & mask) * times + plus */
+static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shift, uint32_t mask,
+                                    uint32_t times, uint32_t plus) {
+    ptx_val x;
+    if (n.known) return ptxk__known((n.c >> shift & mask) * times + plus);
+    x = ptxk__number_value(k, n);
+    if (shift) x = ptx_shr(k, x, ptx_u32(shift));
+    if (mask != 0xffffffffu) x = ptx_and(k, x, ptx_u32(mask));
+    if (times != 1) x = ptx_mul(k, x, ptx_u32(times));
+    n = ptxk__unknown(x);
+    n.c = plus;
+    return n;
+}
+
+static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
+    uint32_t c = a.c + b.c;
+    if (a.known) a.v = b.v;
+    else if (!b.known) a.v = ptx_add(k, a.v, b.v);
+    a.known = a.known && b.known;
+    a.c = c;
+    return a;
+}
+
+/* Where a block is: byte 0 at `at` + offset, in global or shared memory. */
+typedef struct ptxk__source {
+    ptx_val at;
+    uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
+    uint32_t known;            /* set of r, 0 ... 3, of which these are there: */
+    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector that joins two */
+} ptxk__source;
+
+static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
+    ptxk__source s;
+    memset(&s, 0, sizeof s);
+    s.at = at;
+    s.offset = offset;
+    s.align = align;
+    return s;
+}
+
+static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
+    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1);
+    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
+}
+
+/* Two bytes, where `at` is even (of blocks of an odd size: any), as u32. */
+static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
+    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
+    uint32_t o = s->offset + at.c;
+    if (s->align > 1 && o % 2 == 0) {
+        low = ptx_ld(k, PTX_U16, ptxk__weight_operand(from, (int64_t)o));
+        return ptx_cvt(k, PTX_U32, low);
+    }
+    low = ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)o));
+    high = ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(o + 1)));
+    return ptx_mad(k, high, ptx_u32(256), low);
+}
+
+/* n words, b32; `at` has a multiple of 4 in v. In shared memory the aligned words that hold them are joined;
+   in global memory, which may end with the block, words are made of aligned pieces. */
+static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
+    uint32_t o = s->offset + at.c, r = o % 4, i, j;
+    ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
+    if (s->align == 4 && !r) {
+        if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+        for (i = 0; i < n; i++)
+            out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
+        return;
+    }
+    if (ptx_space_of(from) == PTX_GLOBAL) {
+        for (i = 0; i < n; i++) {
+            for (j = 0; j < 2; j++)
+                word[j] = ptxk__read_half(k, s, ptxk__number_add(k, at, ptxk__known(4 * i + 2 * j)));
+            x = ptx_mad(k, word[1], ptx_u32(65536), word[0]);
+            out[i] = ptx_as(x, PTX_B32);
+        }
+        return;
+    }
+    if (s->align < 4) {
+        if (!(s->known >> r & 1)) {
+            s->known |= 1u << r;
+            x = ptx_as(from, PTX_U32);
+            if (r) x = ptx_add(k, x, ptx_u32(r));
+            s->words[r] = ptx_and(k, x, ptx_u32(~3u));
+            x = ptx_and(k, x, ptx_u32(3));
+            x = ptx_mad(k, x, ptx_u32(0x1111), ptx_u32(0x3210));
+            s->words[r] = ptx_ptr(s->words[r], PTX_SHARED);
+            s->pick[r] = ptx_as(x, PTX_B32);
+        }
+        from = s->words[r];
+        pick = s->pick[r];
+    }
+    if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+    for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(o - r + 4 * i)));
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], pick);
+}
+
+static ptx_val ptxk__read_f16(ptx_kernel *k, const ptxk__source *s, uint32_t at) {
+    ptx_val x;
+    if (s->align > 1 && (s->offset + at) % 2 == 0) {
+        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->at, (int64_t)(s->offset + at)));
+    } else {
+        x = ptxk__read_half(k, s, ptxk__known(at));
+        x = ptx_cvt(k, PTX_U16, x);
+        x = ptx_as(x, PTX_F16);
+    }
+    return ptx_cvt(k, PTX_F32, x);
+}
+
+static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
+    return ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), by), PTX_B32);
+}
+
+/* What is read of a share of a block: all 8 quads (4 adjacent values each) in their order, or two of them,
+   lane's: see ptxk__reader. */
+typedef struct ptxk__share_of {
+    ptxk__number share; /* number in the block, or in 256 values of one */
+    int whole;
+    ptx_val lane; /* 0 ... 3, u32; not whole */
+} ptxk__share_of;
+
+typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
+    ptx_val factor;            /* f32: of the share, with halves of the block */
+    ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
+    ptx_val minimum_factor;    /* f32, halves with minima */
+    ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
+    ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
+} ptxk__factors;
+
+/* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
+enum { PTXK__QUADS_16_APART, PTXK__QUADS_8_APART, PTXK__QUADS_ADJACENT }; /* quads of a lane, with t = lane:
+      t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
+typedef struct ptxk__reader {
+    uint32_t quads, halves, has_minimum;
+    void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
+    void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
+} ptxk__reader;
+
+/* Reads words of 16 bytes at `at`: all four, or the lane's. Returns how many. */
+static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+                              ptx_val *out) {
+    if (!p->whole) {
+        ptx_val add = ptx_mul(k, p->lane, ptx_u32(4));
+        at = ptxk__number_add(k, at, ptxk__unknown(add));
+    }
+    ptxk__read_words(k, s, at, p->whole ? 4 : 1, out);
+    return p->whole ? 4 : 1;
+}
+
+/* Bytes `mask` of x << shift (to the right where it is negative). */
+static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
+    if (shift > 0) x = ptx_shl(k, x, ptx_u32((uint32_t)shift));
+    if (shift < 0) x = ptxk__shr_b32(k, x, ptx_u32((uint32_t)-shift));
+    return ptx_and(k, x, ptx_b32(mask));
+}
+
+/* 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. */
+static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                                   int up, ptx_val *out) {
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, ptxk__known(at), word), mask = 0x0f0f0f0fu << up;
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__field(k, word[i], up, mask);
+        out[n + i] = ptxk__field(k, word[i], up - 4, mask);
+    }
+    return n;
+}
+
+/* Fifth bits: bit i of the 32 at `at` belongs to value i. Calls them the bits `mask` of bytes that are 0
+   there, inverted or not. */
+static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
+                             uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
+    ptx_val h, x, by;
+    uint32_t i;
+    ptxk__read_words(k, s, ptxk__known(at), 1, &h);
+    for (i = 0; i < 2 * n; i++) {
+        by = ptx_u32(16 / n * i);
+        if (!p->whole) by = ptx_mad(k, p->lane, ptx_u32(4), by);
+        x = ptx_shr(k, ptx_as(h, PTX_U32), by);
+        x = ptx_and(k, x, ptx_u32(15));
+        x = ptx_mul(k, x, ptx_u32(times)); /* bit b of 4 to byte b */
+        out[i] = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(mask), out[i],
+                          ptx_imm(invert ? 0xae : 0xea)); /* ~x & mask | out */
+    }
+}
+
+static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    (void)ptxk__read_nibbles(k, s, p, 4, 0, out);
+}
+
+static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 8, 0, out);
+    ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
+}
+
+/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). */
+static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, 3, out);
+    ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+}
+
+static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    (void)share;
+    f->factor = ptxk__read_f16(k, s, 0);
+}
+
+static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__number share,
+                                         ptxk__factors *f) {
+    ptx_val x = ptxk__read_half(k, s, ptxk__known(2));
+    ptxk__f16_factor(k, s, share, f);
+    x = ptx_cvt(k, PTX_U16, x);
+    f->plus = ptx_as(x, PTX_F16);
+}
+
+/* Looks the 8 nibbles of a word up in a table of 16 bytes: those of low nibbles, of high nibbles. A selector
+   of prmt has a byte of 8 in 3 bits, so the table's halves are looked up apart; the fourth bit chooses. */
+static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
+    ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
+    uint32_t i;
+    which = ptx_lop3(k, which, ptx_b32(0x44444444), ptx_b32(0x32103210), ptx_imm(0xea));
+    for (i = 0; i < 2; i++) {
+        a = ptx_prmt(k, ptx_b32(table[0]), ptx_b32(table[1]), at);
+        b = ptx_prmt(k, ptx_b32(table[2]), ptx_b32(table[3]), at);
+        half[i] = ptx_prmt(k, a, b, which);
+        if (i) break;
+        at = ptxk__shr_b32(k, at, ptx_u32(16));
+        which = ptxk__shr_b32(k, which, ptx_u32(16));
+    }
+    *low = ptx_prmt(k, half[0], half[1], ptx_b32(0x6420));
+    *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
+}
+
+static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+                               const uint32_t table[4], ptx_val *out) {
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
+    for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
+}
+
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113 */
+static const uint32_t ptxk__iq4_table[4] = {0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535};
+/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
+
+static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table, out);
+}
+
+static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8), ptxk__iq4_table, out);
+}
+
+/* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
+static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
+    ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
+    high = ptxk__read_half(k, s, ptxk__known(2));
+    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    low = ptx_and(k, low, ptx_u32(15));
+    by = ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0);
+    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    high = ptx_and(k, high, ptx_u32(3));
+    low = ptx_mad(k, high, ptx_u32(16), low);
+    low = ptx_sub(k, ptx_as(low, PTX_S32), ptx_s32(32));
+    low = ptx_cvt(k, PTX_F32, low);
+    f->factor = ptxk__read_f16(k, s, 0);
+    f->factor = ptx_op2(k, PTX_MUL, PTX_RN, f->factor, low);
+}
+
+static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
+}
+
+/* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
+static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), small, p;
+    (void)share;
+    small = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
+    p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
+    e = ptx_sub(k, e, ptx_u32(1));
+    e = ptx_shl(k, e, ptx_u32(23));
+    e = ptx_selp(k, small, e, p);
+    f->factor = ptx_as(e, PTX_F32);
+}
+
+/* 64 values, 16 in 8 bytes: low nibbles are the first 8 of 16. */
+static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
+    ptx_val word[4];
+    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
+    for (i = 0; i < n; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+        uint32_t first = p->whole ? i / 2 * 4 + i % 2 : 0;
+        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[p->whole ? first + 2 : 1]);
+    }
+}
+
+/* e4m3 without a sign, 2^-8 of it as f16; 127 counts as 0, not as NaN. */
+static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val x, p;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, i));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(127));
+        x = ptx_and(k, x, ptx_u32(127));
+        x = ptx_selp(k, ptx_u32(0), x, p);
+        x = ptx_shl(k, x, ptx_u32(7));
+        x = ptx_cvt(k, PTX_U16, x);
+        f->scale[i] = ptx_as(x, PTX_F16);
+    }
+    f->factor = ptx_mov(k, ptx_f32(128)); /* half of 2^8 */
+}
+
+/* Q2_K and Q3_K: two bits of each value, 2 (share % 4) and up of bytes 16 half ... of 32 at `at`. */
+static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+                                         ptx_val *out) {
+    ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
+    uint32_t n = ptxk__read_16(k, s, p, from, out);
+    return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
+}
+
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 16, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    for (i = 0; i < n; i++) {
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
+    }
+}
+
+static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, pair, ptx_u32(8)) : pair;
+        f->scale[i] = ptx_as(ptx_and(k, x, ptx_u32(15)), PTX_S32);
+        x = ptx_shr(k, x, ptx_u32(4));
+        f->minimum[i] = i ? x : ptx_and(k, x, ptx_u32(15));
+    }
+    f->factor = ptxk__read_f16(k, s, 80);
+    f->minimum_factor = ptxk__read_f16(k, s, 82);
+}
+
+/* The three bits at the top of a byte, the highest, which is 0 where 4 is subtracted, inverted: 32 q. */
+static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+    ptx_val high[8], x;
+    uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
+    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 0u - 2, 37), up; /* 5 - 2 (share % 4), modulo 32 */
+    if (by.known) by.c &= 31;
+    (void)ptxk__read_16(k, s, p, ptxk__known(0), high);
+    (void)ptxk__read_16(k, s, p, ptxk__known(16), high + n / 2);
+    up = ptxk__number_of(k, p->share, 0, 7, 0u - 1, 7);
+    for (i = 0; i < n; i++) {
+        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__number_value(k, by)); /* rotates */
+        out[i] = ptx_and(k, out[i], ptx_b32(0x60606060));
+        x = ptx_shf_l(k, high[i], high[i], ptxk__number_value(k, up));
+        out[i] = ptx_lop3(k, x, ptx_b32(0x80808080u), out[i], ptx_imm(0xae)); /* ~x & mask | out */
+    }
+}
+
+static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+    ptx_val low = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 3, 2, 96)), high, x;
+    ptxk__number by = ptxk__number_of(k, share, 2, 1, 4, 0);
+    uint32_t i;
+    high = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 1, 2, 104));
+    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    low = ptx_and(k, low, ptx_u32(0x0f0f));
+    by = ptxk__number_of(k, share, 1, 3, 2, 0);
+    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    high = ptx_and(k, high, ptx_u32(0x0303));
+    low = ptx_mad(k, high, ptx_u32(16), low);
+    for (i = 0; i < 2; i++) {
+        x = i ? ptx_shr(k, low, ptx_u32(8)) : ptx_and(k, low, ptx_u32(63));
+        f->scale[i] = ptx_sub(k, ptx_as(x, PTX_S32), ptx_s32(32));
+    }
+    f->factor = ptxk__read_f16(k, s, 108);
+}
+
+static const ptxk__reader
+    ptxk__q4_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q4_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q5_0_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__q5_0_values, ptxk__f16_factor},
+    ptxk__q5_1_reader = {PTXK__QUADS_16_APART, 0, 1, ptxk__q5_1_values, ptxk__f16_factor_and_minimum},
+    ptxk__q2_k_reader = {PTXK__QUADS_16_APART, 1, 1, ptxk__q2_k_values, ptxk__q2_k_factors},
+    ptxk__q3_k_reader = {PTXK__QUADS_16_APART, 1, 0, ptxk__q3_k_values, ptxk__q3_k_factors},
+    ptxk__iq4_nl_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_nl_values, ptxk__f16_factor},
+    ptxk__iq4_xs_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__iq4_xs_values, ptxk__iq4_xs_factors},
+    ptxk__mxfp4_reader = {PTXK__QUADS_16_APART, 0, 0, ptxk__mxfp4_values, ptxk__mxfp4_factor},
+    ptxk__nvfp4_reader = {PTXK__QUADS_8_APART, 1, 0, ptxk__nvfp4_values, ptxk__nvfp4_factors};
+
 /* -- vocabulary: rows of weights, the table of formats -- */
+
+/* The fields of a format with a reader: its values, as the reader gives them, times `first` are those of the
+   formulas. */
+#define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
+    {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
+     first, 0,  0,      NULL,  NULL, &reader}
 
 static const ptxk__block ptxk__blocks[] = {
     {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
-     ptxk__q4_k_lane, ptxk__q4_k_read},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
+     ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read,
+     NULL},
     {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
-     NULL, ptxk__q8_0_read},
+     NULL, ptxk__q8_0_read, NULL},
     {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
-     0, NULL, ptxk__q4_0_read},
+     0, NULL, ptxk__q4_0_read, NULL},
     {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
-     ptxk__q5_k_lane, ptxk__q5_k_read},
+     ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
     {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
-     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read}};
+     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
+    PTXK__READ("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
+    PTXK__READ("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
+    PTXK__READ("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
+    PTXK__READ("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
+    PTXK__READ("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
+    PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
+    PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
+    PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
+    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader)};
+#undef PTXK__READ
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
@@ -2756,8 +3252,45 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* The unit of k: a whole block, or 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b) { return b->kind == PTXK__NUMBERS ? 8 : b->values; }
+/* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
+static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+
+static uint32_t ptxk__block_step(const ptxk__block *b) {
+    return b->kind == PTXK__NUMBERS ? 8 : ptxk__block_whole(b);
+}
+
+/* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
+static uint32_t ptxk__block_align(const ptxk__block *b) {
+    return b->bytes % 4 == 0 ? 4 : b->bytes % 2 == 0 ? 2 : 1;
+}
+
+/* Reads share i, u32, of 256 values of a row, whose block is `place`. */
+static void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place, ptxk__share *o) {
+    ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
+    ptxk__share_of p;
+    ptxk__factors f;
+    ptx_val out[8], x;
+    uint32_t h, halves = b->reader->halves;
+    memset(&p, 0, sizeof p);
+    memset(&f, 0, sizeof f);
+    p.share = b->values > 32 ? ptxk__number_of(k, ptxk__unknown(i), 0, b->values / 32 - 1, 1, 0)
+                             : ptxk__known(0);
+    p.whole = 1;
+    b->reader->values(k, &s, &p, out);
+    memcpy(o->half, out, sizeof o->half);
+    b->reader->factors(k, &s, p.share, &f);
+    for (h = 0; h < 1 + halves; h++) {
+        o->times[h] = f.factor;
+        if (halves) {
+            x = ptx_cvt(k, PTX_F32, f.scale[h]);
+            o->times[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
+        }
+        if (b->reader->has_minimum) {
+            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.plus);
+            o->minus[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
+        }
+    }
+}
 
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
@@ -3108,8 +3641,10 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         /* blocks of the first time: side by side, or 0, 2, 4, 6 */
         block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
-        if (f->block->values == 32) {
-            s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
+        if (f->block->values < 256) {
+            ptx_val own = lane->at;
+            if (f->block->values > 32) own = ptx_div(k, own, ptx_u32(f->block->values / 32));
+            s->own[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
             s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
         } else {
             s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
@@ -3388,6 +3923,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             here = ptx_add(k, low, s->own[t]);
             here = ptx_add(k, here, ptx_u32(f->area * i));
             s->block[t][i] = here;
+            if (f->block->reader) continue;
             if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
                 off = ptx_and(k, low, ptx_u32(2));
                 at = ptx_add(k, here, off);
@@ -3511,7 +4047,32 @@ static void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__row
 /* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][2][4], number[8], d[2], sum;
+    ptx_val half_sum[2]; /* readers: of the halves, or of both */
 } ptxk__x_share;
+
+/* Adds the product of a share and x to the sum, where the format has a reader: for each half, or both,
+   times (d P) - minus (sum of x). */
+static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                 const ptxk__x_share *x, ptx_var sum) {
+    ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
+    ptx_val total = ptx_get(k, sum), dot = ptx_s32(0), high;
+    uint32_t parts = 1 + f->block->reader->halves, h, p, i;
+    for (h = 0; h < parts; h++) {
+        for (p = 0; p < f->planes; p++) {
+            high = dot;
+            dot = ptx_s32(0);
+            for (i = 4 * h; i < 8 / parts * (h + 1); i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[i / 4][i % 4], type), ptx_as(x->x[p][i / 4][i % 4], PTX_S32),
+                               dot);
+            if (p) dot = ptx_mad(k, high, ptx_s32(256), dot);
+        }
+        dot = ptx_cvt(k, PTX_F32, dot);
+        dot = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
+        total = ptx_fma(k, dot, w->times[h], total);
+        if (f->block->reader->has_minimum) total = ptx_fma(k, w->minus[h], x->half_sum[h], total);
+    }
+    ptx_set(k, sum, total);
+}
 
 /* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
@@ -3523,6 +4084,10 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[2], total, dot, scale;
     uint32_t h, p, i;
+    if (f->block->reader) {
+        ptxk__rows_add_share(k, f, w, x, sum);
+        return;
+    }
     for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
         dot = ptx_s32(0);
         for (h = 0; h < 2; h++) {
@@ -3577,6 +4142,24 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
     if (!f->planes) return;
     here = ptx_ptr_add(k, record, s->lane.d[time], 1);
     x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+    for (h = 0; b->reader && b->reader->has_minimum && h < 1 + b->reader->halves; h++) {
+        ptx_val dot = ptx_s32(0), high;
+        if (!b->reader->halves) {
+            x->half_sum[h] = ptx_ld(k, PTX_F32, ptx_at(here, 128));
+        } else {
+            for (p = 0; p < f->planes; p++) {
+                uint32_t i;
+                high = dot;
+                dot = ptx_s32(0);
+                for (i = 0; i < 4; i++)
+                    dot = ptx_dp4a(k, ptx_s32(0x01010101), ptx_as(x->x[p][h][i], PTX_S32), dot);
+                if (p) dot = ptx_mad(k, high, ptx_s32(256), dot);
+            }
+            dot = ptx_cvt(k, PTX_F32, dot);
+            x->half_sum[h] = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
+        }
+        x->half_sum[h] = ptx_neg(k, x->half_sum[h]);
+    }
     if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
     if (b->kind == PTXK__SCALED) {
         x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
@@ -3645,6 +4228,10 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     }
                 }
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
+                if (f->block->reader) {
+                    ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
+                    continue;
+                }
                 place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 place.pick = s->pick[t][r];
                 if (f->turning) {
@@ -3700,24 +4287,6 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- vocabulary: weights eight at a time -- */
 
-/* Formats of weights that are read eight at a time, as numbers. */
-typedef struct ptxk__octet_format {
-    uint32_t id, block, bytes; /* weights and bytes of a block */
-    const char *name;
-} ptxk__octet_format;
-
-static const ptxk__octet_format ptxk__octet_formats[] = {
-    {PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
-    {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
-    {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
-
-static const ptxk__octet_format *ptxk__octet_format_of(uint32_t format) {
-    size_t i;
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
-        if (ptxk__octet_formats[i].id == format) return &ptxk__octet_formats[i];
-    return NULL;
-}
-
 /* Eight weights of a block: scale * q[i] + offset. */
 typedef struct ptxk__octet {
     ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
@@ -3735,12 +4304,6 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
     }
 }
 
-/* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
-static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
-    ptx_mem mem = ptx_at(at, offset);
-    return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
-}
-
 /* Loads two words from a 2-byte aligned address. */
 static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2];
@@ -3753,12 +4316,47 @@ static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_va
     }
 }
 
-/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. For Q8_0, whose blocks
-   have 32, e may pass 3 into the following blocks. */
+/* The same, of a format with a reader. */
+static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val at, ptx_val e,
+                                   ptxk__octet *o) {
+    ptx_val share = ptx_shr(k, e, ptx_u32(2)), p, half, word[2];
+    ptxk__share x;
+    uint32_t i, j;
+    memset(&x, 0, sizeof x);
+    if (b->values < 256) {
+        p = ptx_div(k, share, ptx_u32(b->values / 32));
+        at = ptx_ptr_add(k, at, p, b->bytes);
+    }
+    ptxk__read_share(k, b, share, at, &x);
+    p = ptxk__bit(k, e, 0);
+    p = ptx_setp(k, PTX_NE, p, ptx_u32(0));
+    half = ptxk__bit(k, e, 1);
+    half = ptx_setp(k, PTX_NE, half, ptx_u32(0));
+    for (i = 0; i < 2; i++) {
+        for (j = 0; j < 2; j++) word[j] = ptx_selp(k, x.half[j][i + 2], x.half[j][i], p);
+        word[0] = ptx_selp(k, word[1], word[0], half);
+        if (b->is_signed) word[0] = ptx_xor(k, word[0], ptx_b32(0x80808080u));
+        ptxk__bytes_to_f32(k, word[0], b->is_signed ? 128 : 0, o->q + 4 * i);
+    }
+    o->scale = b->reader->halves ? ptx_selp(k, x.times[1], x.times[0], half) : x.times[0];
+    if (b->first < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first));
+    o->scaled = 1;
+    if (!b->reader->has_minimum) return;
+    o->offset = b->reader->halves ? ptx_selp(k, x.minus[1], x.minus[0], half) : x.minus[0];
+    o->offset = ptx_neg(k, o->offset);
+    o->has_offset = 1;
+}
+
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. Where blocks have fewer,
+   e may pass into the following blocks. */
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
     o->scaled = o->has_offset = 0;
+    if (ptxk__block_of(format)->reader) {
+        ptxk__octet_read_share(k, ptxk__block_of(format), at, e, o);
+        return;
+    }
     if (format == PTXK_Q4_K || format == PTXK_Q5_K) {
         ptx_val low, high, p, s, other, d, m, fifth[2];
         j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
@@ -6200,6 +6798,7 @@ typedef struct ptxk__prefill {
     uint32_t columns; /* tiles of 8 columns of out */
     uint32_t pairs;   /* steps along d in q . k */
     uint32_t hold;    /* q stays in registers */
+    uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
     ptxk__tile q, kv;
     int negative; /* the scale is negative */
     int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
@@ -6209,8 +6808,38 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
+   v. */
+static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
+    return rows * f->panels * 128;
+}
+static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
+    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+}
+
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+    if (f->panels) return ptxk__prefill_stages_end(f) + 64;
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
+}
+
+static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
+    return 32 * f->warps + (f->panels ? 128 : 0); /* the last warpgroup copies */
+}
+
+/* The form of sm_90a: two warpgroups of 64 queries each, and one that copies. The sums, scores and weights of
+   a thread take d / 2 + 3 keys / 4 registers. */
+static void ptxk__prefill_form_panels(ptxk__prefill *f) {
+    f->panels = ptxk__ceil_div(f->d, 64);
+    f->rows = 128;
+    f->warps = 8;
+    f->m = 1;
+    f->keys = f->d <= 128 ? 128 : f->d <= 192 && !f->page_size ? 96 : 64;
+    ptxk__tile_form(&f->q, 64, f->d * f->bytes, 8, 128);
+    ptxk__tile_form(&f->kv, f->page_size && f->page_size < f->keys ? f->page_size : f->keys, f->d * f->bytes,
+                    8, 128);
+    f->q.pitch = f->q.swap = f->kv.pitch = f->kv.swap = 8;
+    f->q.panel = 64 * 8;
+    f->kv.panel = f->keys * 8;
 }
 
 /* Whether a shape fits. registers: limit for a thread's sums and scores. */
@@ -6292,8 +6921,10 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = chip && chip < 80 ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    f->panels = 0;
     for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
+    if (target == PTX_SM_A(90) && f->type != PTX_F32) ptxk__prefill_form_panels(f);
     f->columns = f->d / 8;
     f->pairs = f->q.wide / 2;
     f->hold = f->m * f->pairs <= 8 && !f->plain;
@@ -6320,7 +6951,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     ptx_launch *l;
     uint64_t blocks, queries, keys;
     uint32_t q_len;
-    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    ptx_target target = shape && shape->target == PTX_SM_A(90) ? shape->target : 0;
+    ptx_code code = ptxk__prefill_form(desc, target, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
@@ -6329,6 +6961,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
                             shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
                             shape->q_len > PTXK__PREFILL_LEN ? shape->q_len : shape->kv_len);
+    if (shape->target && (shape->target & 0xfffu) < 75)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: target is %u, must be that of the module",
+                            (unsigned)shape->target);
     blocks = (uint64_t)shape->batch * f.heads;
     if (blocks > PTXK__LEN_MAX)
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: batch is %u, must be at most %u with %u heads",
@@ -6343,7 +6978,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     l->grid[0] = (uint32_t)blocks; /* adjacent heads of a group read the same K and V */
     l->grid[1] = ptxk__ceil_div(q_len, f.rows);
     l->grid[2] = 1;
-    l->block[0] = 32 * f.warps;
+    l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
     l->shared_bytes = ptxk__prefill_bytes(&f);
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
@@ -6475,7 +7110,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
 /* -- flash_prefill: rows, scores -- */
 
 #define PTXK__PREFILL_M 2u        /* most tiles of 16 queries in a warp */
-#define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
+#define PTXK__PREFILL_TILES 16u   /* most tiles of 8 keys */
 #define PTXK__PREFILL_COLUMNS 32u /* most tiles of 8 columns of out */
 
 /* The state of a thread, for rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and scores of
@@ -6492,6 +7127,7 @@ typedef struct ptxk__prefill_state {
     ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
+    ptx_val place;      /* panels: where the next tile goes */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -6981,7 +7617,7 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     fits = ptx_setp(k, PTX_LT, page, at);
     page = ptx_selp(k, page, ptx_u32(0), fits);
     left = ptx_selp(k, left, ptx_s32(0), fits);
-    for (i = 0; i < 2 * f->m; i++) {
+    for (i = 0; i < 2 * f->m && !f->panels; i++) {
         at = ptx_get(k, s->total[i / 2][i % 2]);
         at = ptx_selp(k, at, ptx_f32(NAN), fits);
         ptx_set(k, s->total[i / 2][i % 2], at);
@@ -6993,12 +7629,14 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
     from = ptx_ptr_add(k, from, at, row);
-    to = ptx_ptr_add(k, s->shared,
-                     ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    to = s->place;
+    if (!f->panels)
+        to = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)),
+                         1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
     from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->bytes);
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__tile_commit(k);
+    if (!f->panels) ptxk__tile_commit(k);
 }
 
 /* Issues this thread's copies of the tile at *next, whose first key is `first`, and advances. v: the tile is
@@ -7014,12 +7652,15 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
+    if (f->panels)
+        to = s->place;
+    else
+        to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
     ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__tile_commit(k);
+    if (!f->panels) ptxk__tile_commit(k);
     from = ptxk__advance_rows(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
@@ -7109,6 +7750,23 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     }
 }
 
+/* wgmma's form: a maximum beyond this has no offset, see ptxk__prefill_weigh. */
+static double ptxk__prefill_limit(const ptxk__prefill *f) {
+    double limit = 1024 / (double)f->outer;
+    return limit < (double)f->most ? limit : (double)f->most;
+}
+
+/* lift - outer most, as it is added to the scores of a row; without the lift, what is not rounded twice. */
+static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, ptx_val most, int bare) {
+    ptx_val x = ptx_fma(k, most, ptx_f32(-(double)f->outer), ptx_f32((double)f->lift)), far, p;
+    if (!bare) return x;
+    x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
+    far = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
+    most = ptx_abs(k, most);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(ptxk__prefill_limit(f)));
+    return ptx_selp(k, far, x, p);
+}
+
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
@@ -7133,9 +7791,16 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
-            x = ptx_lg2(k, total); /* 0: -inf */
-            x = ptx_add(k, x, ptx_f32(-(double)f->lift));
-            x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            if (f->panels) {
+                x = ptx_op2(k, PTX_MUL, PTX_RN, total, ptx_f32(f->lift > 0 ? 1 / 32768.0 : 4294967296.0));
+                x = ptx_lg2(k, x);
+                row = ptxk__prefill_offset(k, f, inverse, 1);
+                x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
+            } else {
+                x = ptx_lg2(k, total); /* 0: -inf */
+                x = ptx_add(k, x, ptx_f32(-(double)f->lift));
+                x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {
                 p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->most));
@@ -7238,13 +7903,66 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
+/* Writes the rows of this warp: through the place of its own queries, or, with panels, those of the
+   warpgroup, which nobody reads any more. */
+static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val lane, warp, x, row, rows, here, base, stride, shared;
+    ptxk__prefill_block q;
+    ptx_comment(k, "out, through the place of the warp's own queries");
+    lane = ptx_laneid(k);
+    warp = ptx_tid_x(k);
+    warp = ptx_shr(k, warp, ptx_u32(5));
+    ptxk__prefill_locate_block(k, f, s->args, &q);
+    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
+    row = ptx_cvt(k, PTX_U64, x);
+    q.row = ptx_add(k, q.row, row);
+    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    here = row;                                                     /* for lse */
+    if (f->flags & PTXK_PREFILL_LSE) {
+        base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
+        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
+        row = ptx_cvt(k, PTX_U64, q.sequence);
+        row = ptx_mad(k, row, stride, q.row);
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
+        here = ptx_cvt(k, PTX_U64, q.head);
+        row = ptx_mad(k, here, stride, row);
+        here = ptx_ptr_add(k, base, row, 4);
+    }
+    ptxk__prefill_finish(k, f, s, lane, here, rows);
+    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
+                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
+                              q.row, q.head, f->out_bytes, &stride);
+    x = ptx_mul(k, warp, ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
+    shared = ptx_ptr_add(k, s->shared, x, 1);
+    ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
+    ptx_ret(k);
+}
+
+/* Sums of nothing. bad: the totals are NaN. */
+static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val bad) {
+    ptx_val x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad);
+    uint32_t i, h, n, e;
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
+            s->total[i][h] = ptx_var_new(k, x);
+        }
+        for (n = 0; n < f->columns; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    }
+}
+
 static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__prefill *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t i, h, n, e;
+    uint32_t i, n;
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -7285,15 +8003,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
-    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
-    for (i = 0; i < f->m; i++) {
-        for (h = 0; h < 2; h++) {
-            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* -inf then weighs 0 */
-            s.total[i][h] = ptx_var_new(k, x);
-        }
-        for (n = 0; n < f->columns; n++)
-            for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
-    }
+    ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
@@ -7304,36 +8014,488 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     ptxk__prefill_loop(k, f, &s, safe);
 
-    ptx_comment(k, "out, through the place of the warp's own queries");
-    lane = ptx_laneid(k);
-    warp = ptx_tid_x(k);
-    warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, args, &q);
-    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
-    row = ptx_cvt(k, PTX_U64, x);
-    q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* for lse */
-    if (f->flags & PTXK_PREFILL_LSE) {
-        base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
-        stride =
-            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
-        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
-        row = ptx_cvt(k, PTX_U64, q.sequence);
-        row = ptx_mad(k, row, stride, q.row);
-        stride =
-            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
-        here = ptx_cvt(k, PTX_U64, q.head);
-        row = ptx_mad(k, here, stride, row);
-        here = ptx_ptr_add(k, base, row, 4);
+    ptxk__prefill_output(k, f, &s);
+}
+
+/* -- flash_prefill: sm_90a, products of warpgroups --
+
+   The schedule of FlashAttention-3 (J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with
+   Asynchrony and Low-precision", 2024). Warpgroups 0 and 1 have 64 queries each; warpgroup 2 copies tiles of
+   k and v into two stages. A warpgroup issues q k of one tile and the product with v of the tile before, then
+   computes weights while the other one's products run: named barriers give them turns. Its products of one
+   tile with v run while it computes the weights of the next.
+
+   k and v of a stage each have two mbarriers: full, at which the copies of all copying threads arrive, and
+   empty, at which every computing warp arrives. */
+
+/* Named barriers: the turns of warpgroups 0 and 1, and one for each of them. */
+#define PTXK__PREFILL_TURN 1u
+#define PTXK__PREFILL_GROUP 3u
+
+typedef struct ptxk__prefill_stage {
+    ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
+    ptx_val parity;     /* of full */
+} ptxk__prefill_stage;
+
+static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
+                                                  const ptxk__prefill_state *s, ptx_val tile) {
+    ptxk__prefill_stage g;
+    ptx_val odd = ptx_and(k, tile, ptx_u32(1));
+    g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
+    g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
+    g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
+    g.v = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->keys));
+    g.bars = ptx_ptr_add(k, s->shared, odd, 32);
+    g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
+    return g;
+}
+
+static void ptxk__prefill_wait(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
+    ptx_val done;
+    ptx_loop(k);
+    done = ptx_mbarrier_try_wait(k, mbarrier, parity);
+    ptx_while(k, ptx_inv(done));
+    ptx_end(k);
+}
+
+/* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
+static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                      ptx_val first) {
+    ptx_val place = s->place;
+    uint32_t i;
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        s->place = ptx_off(place, (int64_t)(i * 128));
+        if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
+        ptxk__prefill_copy_tile(k, f, s, v, first);
     }
-    ptxk__prefill_finish(k, f, &s, lane, here, rows);
-    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, out),
-                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
-                              q.row, q.head, f->out_bytes, &stride);
-    x = ptx_mul(k, warp, ptx_u32(16 * f->m * f->q.pitch * 16));
-    shared = ptx_ptr_add(k, shared, x, 1);
-    ptxk__prefill_store(k, f, &s, lane, shared, base, stride, rows);
+}
+
+/* The copying warpgroup: q, which arrives with the first k, and all tiles. */
+static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  const ptxk__prefill_block *q, ptx_val tid, ptx_val begin) {
+    ptxk__tile_copier copier;
+    ptxk__prefill_stage g;
+    ptx_val base, stride, x, p, at, empty, tile;
+    ptx_var count;
+    uint32_t i;
+    tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
+    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
+                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
+                              q->row, q->head, f->bytes, &stride);
+    ptxk__tile_copier_new(k, &f->q, tid, &copier);
+    base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
+    for (i = 0; i < f->rows; i += 64) {
+        if (i) base = ptxk__advance_rows(k, base, stride, 64, f->bytes);
+        x = i ? ptx_sub(k, ptx_as(q->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(q->rows, PTX_S32);
+        at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
+        ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
+    }
+    ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
+    s->at = ptx_var_new(k, begin);
+    if (!f->page_size) {
+        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+        s->v_at = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+        s->k_at = ptx_var_new(k, base);
+    }
+    count = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        at = ptx_get(k, s->at);
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        ptx_while(k, p);
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        empty = ptx_xor(k, g.parity, ptx_u32(1));
+        for (i = 0; i < 2; i++) {
+            ptxk__prefill_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            s->place = i ? g.v : g.k;
+            ptxk__prefill_copy_panels(k, f, s, i != 0, at);
+            ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0, ptx_off(g.bars, 8 * (int64_t)i));
+        }
+        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        ptx_set(k, s->at, at);
+        tile = ptx_add(k, tile, ptx_u32(1));
+        ptx_set(k, count, tile);
+    }
+    ptx_end(k);
+    ptx_cp_async_wait_all(k);
+}
+
+/* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
+static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      ptx_val sequence, ptx_val begin) {
+    ptx_val table, x, p, i, last, pool, v[3];
+    ptx_var bad = ptx_var_new(k, ptx_u32(0));
+    uint32_t shift = 0;
+    while (f->page_size >> shift > 1) shift++;
+    x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+    x = ptx_mul_wide(k, sequence, x);
+    table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+    table = ptx_ptr_add(k, table, x, 4);
+    pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
+    last = ptx_max(k, s->end, ptx_s32(0));
+    last = ptx_add(k, ptx_as(last, PTX_U32), ptx_u32(f->page_size - 1));
+    last = ptx_shr(k, last, ptx_u32(shift));
+    i = ptx_shr(k, ptx_as(begin, PTX_U32), ptx_u32(shift));
+    x = ptx_tid_x(k);
+    i = ptx_add(k, i, x);
+    i = ptx_for(k, i, last, ptx_u32(32 * f->warps));
+    x = ptx_ptr_add(k, table, i, 4);
+    x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
+    p = ptx_setp(k, PTX_GE, x, pool);
+    x = ptx_get(k, bad);
+    x = ptx_selp(k, ptx_u32(1), x, p);
+    ptx_set(k, bad, x);
+    ptx_end(k);
+    x = ptx_get(k, bad);
+    v[0] = ptx_imm(PTXK__PREFILL_TURN);
+    v[1] = ptx_imm(32 * f->warps);
+    v[2] = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    return ptx_op3(k, PTX_BAR_RED_OR, 0, v[0], v[1], v[2]);
+}
+
+/* What a computing thread knows besides its state. */
+typedef struct ptxk__prefill_group {
+    ptx_val q;                              /* descriptor of the warpgroup's queries */
+    ptx_var score[4 * PTXK__PREFILL_TILES]; /* as wgmma numbers them: those of a tile of 8 keys adjacent */
+    ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A of 16 keys, of the tile before */
+    ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
+    ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
+    ptx_val first, kv_len;                       /* of the mask */
+    ptx_val lane0, yes;                          /* predicates: lane 0; true */
+} ptxk__prefill_group;
+
+static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 4; i++) c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
+    ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
+}
+
+static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c) {
+    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
+}
+
+/* Waits for k or v; what other threads' cp.async wrote, wgmma then reads. */
+static void ptxk__prefill_wait_full(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
+    ptxk__prefill_wait(k, mbarrier, parity);
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+}
+
+/* Lets the copying warpgroup overwrite k or v. */
+static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
+    ptx_guard(k, c->lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &mbarrier, 0, NULL);
+}
+
+/* Issues scores = q k, a step of 16 elements at a time. */
+static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
+                                       ptx_val keys) {
+    ptx_val v[7];
+    uint32_t i;
+    keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < f->pairs; i++) {
+        uint32_t step = i % 4 * 2;
+        v[0] = c->q, v[1] = keys;
+        if (i) {
+            v[0] = ptx_add(k, c->q, ptx_u64(i / 4 * f->q.panel + step));
+            v[1] = ptx_add(k, keys, ptx_u64(i / 4 * f->kv.panel + step));
+        }
+        v[2] = i ? c->yes : ptx_inv(c->yes);
+        v[3] = v[4] = ptx_imm(1);
+        v[5] = v[6] = ptx_imm(0);
+        ptx_wgmma(k, PTX_WGMMA_F32, 0, f->type, f->type, f->keys / 2, c->score, 7, v);
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* Issues sums += weights v, 16 keys at a time. */
+static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                       ptxk__prefill_group *c, ptx_val values) {
+    ptx_val v[9];
+    uint32_t i, e;
+    values = ptx_wgmma_descriptor(k, values, f->kv.panel * 16, 1024, 128);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < f->keys / 16; i++) {
+        for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * 128)) : values;
+        v[5] = c->yes;
+        v[6] = v[7] = v[8] = ptx_imm(1);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, s->sum[0][0], 9, v);
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+static void ptxk__prefill_read_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      const ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 2; i++) s->score[0][i / 4][i % 4] = ptx_get(k, c->score[i]);
+}
+
+static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                       const ptxk__prefill_group *c) {
+    uint32_t i;
+    for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
+}
+
+/* Turns the scores into weights 2^(outer score + offset), offset = lift - outer maximum, and computes the
+   factors of the sums. A rounded offset is common to a row's weights and total, and the factor between two
+   tiles is that of their offsets. Where outer maximum is beyond 2^10, the offset would be too coarse: then
+   the maximum is subtracted first, as mma.sync's form does, and infinite scores become the largest number. */
+static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                const ptxk__prefill_group *c, ptx_val shrink[2]) {
+    ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
+    ptx_var at[2], by[2];
+    uint32_t h, n, e, i;
+    ptxk__prefill_read_scores(k, f, s, c);
+    for (h = 0; h < 2; h++) {
+        old[h] = ptx_get(k, s->most[0][h]);
+        for (i = 0; i < 4; i++) part[i] = s->score[0][i / 2][2 * h + i % 2];
+        for (n = 2; n < f->keys / 8; n++)
+            for (e = 0; e < 2; e++)
+                part[n % 2 * 2 + e] = ptx_max(k, part[n % 2 * 2 + e], s->score[0][n][2 * h + e]);
+        part[0] = ptx_max(k, part[0], old[h]); /* here a NaN that stands alone goes */
+        for (i = 1; i < 4; i++) part[0] = ptx_max(k, part[0], part[i]);
+        most[h] = ptxk_warp_reduce(k, PTX_MAX, part[0], 1, 4);
+    }
+    for (h = 0; h < 2; h++) {
+        offset[h] = ptxk__prefill_offset(k, f, most[h], 0);
+        difference[h] = ptxk__prefill_offset(k, f, old[h], 0);
+        difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
+        at[h] = ptx_var_new(k, offset[h]);
+        by[h] = ptx_var_new(k, difference[h]);
+        ptx_set(k, s->most[0][h], most[h]);
+    }
+    for (h = 0; h < 2; h++) part[h] = ptx_abs(k, most[h]);
+    x = ptx_max(k, part[0], part[1]);
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(ptxk__prefill_limit(f)));
+    p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
+    ptx_if(k, p);
+    {
+        for (h = 0; h < 2; h++) {
+            most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            ptx_set(k, by[h], x);
+            ptx_set(k, at[h], ptx_f32((double)f->lift));
+            ptx_set(k, s->most[0][h], most[h]);
+        }
+        for (i = 0; i < f->keys / 2; i++) {
+            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->most);
+            x = ptx_op2(k, PTX_SUB, PTX_RN, x, most[i / 2 % 2]);
+            ptx_set(k, c->score[i], x);
+        }
+    }
+    ptx_end(k);
+    ptxk__prefill_read_scores(k, f, s, c);
+    for (h = 0; h < 2; h++) {
+        x = ptx_get(k, by[h]);
+        shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+        offset[h] = ptx_get(k, at[h]);
+        for (n = 0; n < f->keys / 8; n++) {
+            for (e = 0; e < 2; e++) {
+                ptx_val *score = &s->score[0][n][2 * h + e];
+                *score = ptx_fma(k, *score, ptx_f32((double)f->outer), offset[h]);
+                *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
+                i = n % 2 * 2 + e;
+                part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
+            }
+        }
+        part[0] = ptx_op2(k, PTX_ADD, PTX_RN, part[0], part[1]);
+        part[2] = ptx_op2(k, PTX_ADD, PTX_RN, part[2], part[3]);
+        part[0] = ptx_op2(k, PTX_ADD, PTX_RN, part[0], part[2]);
+        x = ptx_get(k, s->total[0][h]);
+        x = ptx_fma(k, x, shrink[h], part[0]);
+        ptx_set(k, s->total[0][h], x);
+    }
+}
+
+/* Rounds the weights to operand A of the product with v. */
+static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                        const ptxk__prefill_group *c) {
+    uint32_t j, e;
+    for (j = 0; j < f->keys / 16; j++) {
+        for (e = 0; e < 4; e++) {
+            const ptx_val *pair = &s->score[0][2 * j + e / 2][2 * (e & 1)];
+            ptx_val x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            ptx_set(k, c->weight[j][e], x);
+        }
+    }
+}
+
+/* Multiplies the sums by their factors, unless all of the warp's are 1. */
+static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  const ptx_val shrink[2]) {
+    ptx_val p, x;
+    uint32_t n, e;
+    x = ptx_min(k, shrink[0], shrink[1]);
+    p = ptx_setp(k, PTX_LT, x, ptx_f32(1));
+    p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
+    ptx_if(k, p);
+    for (n = 0; n < f->columns; n++) {
+        for (e = 0; e < 4; e++) {
+            x = ptx_get(k, s->sum[0][n][e]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
+            ptx_set(k, s->sum[0][n][e], x);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Masks the scores of the tile at s->at where some queries do not see all keys, and advances. */
+static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     const ptxk__prefill_group *c, const ptx_val safe[2]) {
+    ptx_val at, p;
+    if (f->negative || f->inner > 0) {
+        ptxk__prefill_read_scores(k, f, s, c);
+        ptxk__prefill_shape_scores(k, f, s);
+        ptxk__prefill_write_scores(k, f, s, c);
+    }
+    p = ptxk__prefill_is_unmasked(k, f, s, safe);
+    at = ptx_get(k, s->at);
+    ptx_if(k, ptx_inv(p));
+    ptxk__prefill_read_scores(k, f, s, c);
+    ptxk__prefill_mask(k, f, s, at, c->first, c->kv_len);
+    ptxk__prefill_write_scores(k, f, s, c);
+    ptx_end(k);
+    at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+    ptx_set(k, s->at, at);
+}
+
+/* The tiles of a computing warpgroup. */
+static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                  ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
+    ptxk__prefill_stage g, before;
+    ptx_val at, p, shrink[2], tile;
+    ptx_var count = ptx_var_new(k, ptx_u32(0));
+    at = ptx_get(k, s->at);
+    p = ptx_setp(k, PTX_LT, at, s->end);
+    ptx_if(k, p);
+    {
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        ptxk__prefill_wait_full(k, g.bars, g.parity);
+        ptxk__prefill_take_turn(k, f, c);
+        ptxk__prefill_issue_scores(k, f, c, g.k);
+        ptxk__prefill_give_turn(k, f, c);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+        ptxk__prefill_shape_tile(k, f, s, c, safe);
+        ptxk__prefill_weigh(k, f, s, c, shrink);
+        ptxk__prefill_round_weights(k, f, s, c);
+        ptx_loop(k);
+        {
+            at = ptx_get(k, s->at);
+            p = ptx_setp(k, PTX_LT, at, s->end);
+            ptx_while(k, p);
+            tile = ptx_get(k, count);
+            before = ptxk__prefill_stage_of(k, f, s, tile);
+            tile = ptx_add(k, tile, ptx_u32(1));
+            ptx_set(k, count, tile);
+            g = ptxk__prefill_stage_of(k, f, s, tile);
+            ptxk__prefill_wait_full(k, g.bars, g.parity);
+            ptxk__prefill_take_turn(k, f, c);
+            ptxk__prefill_issue_scores(k, f, c, g.k);
+            ptxk__prefill_wait_full(k, ptx_off(before.bars, 8), before.parity);
+            ptxk__prefill_issue_values(k, f, s, c, before.v);
+            ptxk__prefill_give_turn(k, f, c);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
+            ptxk__prefill_release(k, c, ptx_off(g.bars, 16));
+            ptxk__prefill_shape_tile(k, f, s, c, safe);
+            ptxk__prefill_weigh(k, f, s, c, shrink);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+            ptxk__prefill_release(k, c, ptx_off(before.bars, 24));
+            ptxk__prefill_round_weights(k, f, s, c);
+            ptxk__prefill_rescale(k, f, s, shrink);
+        }
+        ptx_end(k);
+        tile = ptx_get(k, count);
+        g = ptxk__prefill_stage_of(k, f, s, tile);
+        ptxk__prefill_wait_full(k, ptx_off(g.bars, 8), g.parity);
+        ptxk__prefill_take_turn(k, f, c);
+        ptxk__prefill_issue_values(k, f, s, c, g.v);
+        p = ptx_setp(k, PTX_EQ, group, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__prefill_give_turn(k, f, c);
+        ptx_end(k);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    }
+    ptx_end(k);
+}
+
+static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptxk__prefill *f,
+                                      const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__prefill_state s;
+    ptxk__prefill_group c;
+    ptxk__prefill_block q;
+    ptx_val tid, group, p, bad, begin, bars, safe[2], x;
+    uint32_t i;
+    memset(&s, 0, sizeof s);
+    ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
+    ptx_max_registers(k, 168);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    s.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    ptxk__prefill_locate_block(k, f, s.args, &q);
+    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
+    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    if (f->page_size) begin = ptx_mov(k, begin);
+    bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    for (i = 0; i < 8; i++)
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i % 4 < 2 ? 128 : f->warps));
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
+    ptx_if(k, p);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
+        p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
+        ptx_if(k, p);
+        ptxk__prefill_produce(k, f, &s, &q, tid, begin);
+        ptx_end(k);
+    }
+    ptx_else(k);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
+        group = ptx_shr(k, tid, ptx_u32(7));
+        group = ptx_warpgroup_uniform(k, group);
+        bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+        if (f->page_size) {
+            p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
+            bad = ptx_or(k, bad, p);
+        }
+        ptxk__prefill_start_sums(k, f, &s, bad);
+        for (i = 0; i < f->keys / 2; i++) c.score[i] = ptx_var_new(k, ptx_f32(0));
+        for (i = 0; i < f->keys / 4; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
+        s.at = ptx_var_new(k, begin);
+        c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
+        c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
+        ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
+        x = ptx_laneid(k);
+        c.lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        x = ptx_mov(k, ptx_u32(1));
+        c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
+        c.q = ptx_wgmma_descriptor(k, c.q, 16, 1024, 128);
+        p = ptx_setp(k, PTX_NE, group, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__prefill_give_turn(k, f, &c);
+        ptx_end(k);
+        ptxk__prefill_consume(k, f, &s, &c, group, safe);
+        x = ptx_add(k, group, ptx_u32(PTXK__PREFILL_GROUP));
+        ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
+        ptxk__prefill_output(k, f, &s);
+    }
+    ptx_end(k);
     ptx_ret(k);
 }
 
@@ -7355,7 +8517,10 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
     if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
                    f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
-    ptxk__prefill_emit(m, site, &f, name);
+    if (f.panels)
+        ptxk__prefill_emit_panels(m, site, &f, name);
+    else
+        ptxk__prefill_emit(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -8161,10 +9326,18 @@ enum {
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCKS) or 16 t + 8 w (PLAIN) of the unit, the second `second` values further on.
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS) or 16 t + 8 w
+   (PLAIN) of the unit, the second `second` values further on.
    A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
    of a word are unpacked), or 0 and 1, 2 and 3. */
-enum { PTXK__GEMM_PAIRS, PTXK__GEMM_NIBBLES, PTXK__GEMM_BLOCK, PTXK__GEMM_PLAIN };
+enum {
+    PTXK__GEMM_PAIRS,
+    PTXK__GEMM_NIBBLES,
+    PTXK__GEMM_BLOCK,
+    PTXK__GEMM_HALVES,
+    PTXK__GEMM_EIGHTS,
+    PTXK__GEMM_PLAIN
+};
 
 /* How a format is read. */
 typedef struct ptxk__gemm_format {
@@ -8184,6 +9357,28 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
+
+/* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
+static const ptxk__gemm_format ptxk__gemm_readers[] = {
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 0, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_BLOCK, 256, 16, 512, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_HALVES, 256, 8, 0, 1.0f},
+    {0, PTXK__GEMM_FOLDED, PTXK__GEMM_EIGHTS, 256, 4, 0, 1.0f}};
+
+static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b) {
+    const ptxk__gemm_format *g = b->reader ? ptxk__gemm_readers : ptxk__gemm_formats;
+    const ptxk__reader *r = b->reader;
+    if (!r) {
+        while (g->id != b->id) g++;
+        return g;
+    }
+    while (g->kind != (r->halves ? PTXK__GEMM_FOLDED : PTXK__GEMM_BLOCKS) || (g->sums != 0) != r->has_minimum
+           || g->order != PTXK__GEMM_BLOCK + r->quads)
+        g++;
+    return g;
+}
 
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
    [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
@@ -8244,6 +9439,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
     if (c->format->kind == PTXK__GEMM_BLOCKS) most = c->block->id == PTXK_Q4_0 ? 16 : 32;
+    if (c->block->reader) most = c->format->kind == PTXK__GEMM_BLOCKS ? 16 : 32;
     return chip < 80 ? most / 2 : most;
 }
 
@@ -8277,7 +9473,8 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->scales = 2 * f->weights + 2 * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++)
-        if (f->kind[i].block->id == PTXK_Q6_K) f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
+        if (f->kind[i].block->id == PTXK_Q6_K || f->kind[i].block->reader)
+            f->shared = f->scales + warps * f->m * 16 * PTXK__GEMM_SCALES;
     f->shared += 16; /* the flag of the last block */
 }
 
@@ -8298,10 +9495,10 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
     if ((code = ptxk__check_type(op, "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type(op, "output_type", d->output_type, why)) != PTX_E_NONE)
         return code;
-    if (d->flags > 63 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
+    if (d->flags > 127 || (d->flags & PTXK_GEMM_SWIGLU && d->flags & PTXK_GEMM_GEGLU))
         return ptxk__refuse(
             why, PTX_E_DESC,
-            "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS and one of "
+            "gemm: flags is %u, must be of PTXK_GEMM_NORM, _GAMMA, _RESIDUAL, _BIAS, _GROUPED and one of "
             "_SWIGLU and _GEGLU",
             d->flags);
     f->x_type = (ptx_type)d->x_type;
@@ -8324,7 +9521,7 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                             f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
-        const ptxk__gemm_format *g = ptxk__gemm_formats;
+        const ptxk__gemm_format *g;
         ptxk__gemm_class *c = &f->kind[f->classes];
         ptxk__gemm_x x;
         if (!b) return ptxk__refuse_format(op, names[i], format[i], why);
@@ -8336,13 +9533,13 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
         f->which[i] = j;
         if (j < f->classes) continue;
-        while (g->id != format[i]) g++;
+        g = ptxk__gemm_format_of(b);
         f->classes++;
         c->block = b;
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
-        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : 3;
+        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -8354,7 +9551,9 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         if (x.type == f->x_type && x.type != PTX_F32 && !(d->flags & PTXK_GEMM_GAMMA)) x.planes = 1;
         x.groups = g->unit / 32;
         for (j = 0; j < f->forms; j++)
-            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit) break;
+            if (f->x[j].order == x.order && f->x[j].type == x.type && f->x[j].unit == x.unit
+                && f->x[j].sums == x.sums)
+                break;
         if (x.type != PTX_F16 && (target & 0xfffu) < 80)
             return ptxk__refuse(why, PTX_E_DESC, "gemm: %s is %s, which needs a target from sm_80 on",
                                 names[i], ptxk_format_name(format[i]));
@@ -8381,6 +9580,12 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
 }
 
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
+
+/* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
+static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
+    uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
+    return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
+}
 
 /* Rows of W in a tile of one matrix; tiles of all outputs. */
 static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK__GEMM_MATRICES]) {
@@ -8436,7 +9641,7 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     static const char *const names[PTXK__GEMM_MATRICES] = {"n", "second_n", "third_n"};
     ptxk__gemm f;
     ptx_launch *l;
-    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters;
+    uint32_t n[PTXK__GEMM_MATRICES], i, slices, rasters, groups = 1;
     uint64_t tiles, column_tiles, results = 0, rows = 0;
     ptx_code code;
     if (shape && ((shape->target & 0xfffu) < 75 || (shape->target & 0xfffu) > 999))
@@ -8448,7 +9653,9 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
         return code;
     if ((code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
         || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
+        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
+        || (f.flags & PTXK_GEMM_GROUPED
+            && (code = ptxk__check_n("gemm", "groups", shape->groups, 65536, why)) != PTX_E_NONE))
         return code;
     for (i = 0; i < f.matrices; i++) {
         n[i] = !i || f.pair > 1 ? shape->n : i == 1 ? shape->second_n : shape->third_n;
@@ -8460,7 +9667,8 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     }
     if (!shape->m || !shape->n) return PTX_E_NONE;
     tiles = ptxk__gemm_row_tiles(&f, n);
-    column_tiles = ptxk__ceil_div(shape->m, f.columns);
+    column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
+    if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     rasters = f.columns >= 64 ? PTXK__GEMM_RASTER : 0;
     if (!rasters && column_tiles > 65535)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -8474,7 +9682,8 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
-    l->grid[0] = f.columns == 8 ? shape->m : (uint32_t)column_tiles * f.columns;
+    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED) ? shape->m
+                                                                  : (uint32_t)column_tiles * f.columns;
     l->block[0] = 32 * PTXK__GEMM_X_WARPS;
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
@@ -8493,9 +9702,9 @@ PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_s
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++)
-        plan->min_bytes += ptxk_row_bytes(f.kind[f.which[i]].block->id, shape->k) * n[i];
+        plan->min_bytes += ptxk_row_bytes(f.kind[f.which[i]].block->id, shape->k) * n[i] * groups;
     if (f.flags & PTXK_GEMM_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
-    if (f.flags & PTXK_GEMM_BIAS) plan->min_bytes += rows * 4;
+    if (f.flags & PTXK_GEMM_BIAS) plan->min_bytes += rows * groups * 4;
     return PTX_E_NONE;
 }
 
@@ -8508,9 +9717,9 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
     static const char *const op = "gemm";
     static const ptx_target targets[] = {PTX_SM(75), PTX_SM(80), PTX_SM(86), PTX_SM(90)};
     ptxk__gemm f;
-    ptxk__span s[4 + 3 * PTXK__GEMM_MATRICES];
-    uint64_t tiles, stride, workspace = UINT64_MAX;
-    uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES];
+    ptxk__span s[6 + 3 * PTXK__GEMM_MATRICES];
+    uint64_t tiles, stride, workspace = UINT64_MAX, row;
+    uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
     if ((code = ptxk__check_start(op, code, args, why)) != PTX_E_NONE
         || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
@@ -8518,6 +9727,10 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
+    if (f.flags & PTXK_GEMM_GROUPED) {
+        groups = args->groups;
+        if ((code = ptxk__check_count(op, "groups", groups, 1, 65536, why)) != PTX_E_NONE) return code;
+    }
     bytes = ptxk__kv_bytes(f.output);
     stride = args->x_stride ? args->x_stride : args->k;
     if (stride < args->k || stride % 8 || stride > 0xffffffffu)
@@ -8539,18 +9752,32 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
                                 (unsigned long long)stride, m->n);
-        s[count++] = ptxk__span_of(names[i][0], m->weights,
-                                   ptxk_row_bytes(f.kind[f.which[i]].block->id, args->k) * m->n, 16, 1);
-        s[count++] =
-            ptxk__span_of(names[i][1], m->bias, (uint64_t)m->n * 4, 16, (f.flags & PTXK_GEMM_BIAS) != 0);
+        row = ptxk_row_bytes(f.kind[f.which[i]].block->id, args->k) * m->n;
+        s[count] = ptxk__span_of(names[i][0], m->weights, row, 16, 1);
+        if (f.flags & PTXK_GEMM_GROUPED) {
+            if (args->group_stride[i] % 16 || (!args->group_stride[i] && row % 16 && groups > 1))
+                return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                    "gemm: group_stride[%u] is %llu, and the weights of a group have "
+                                    "%llu bytes: groups must be a multiple of 16 apart",
+                                    i, (unsigned long long)args->group_stride[i], (unsigned long long)row);
+            ptxk__span_repeat(&s[count], 0, groups, args->group_stride[i] ? args->group_stride[i] : row);
+        }
+        count++;
+        s[count++] = ptxk__span_of(names[i][1], m->bias, (uint64_t)m->n * groups * 4, 16,
+                                   (f.flags & PTXK_GEMM_BIAS) != 0);
         s[count] = ptxk__span_of(names[i][2], m->y, (uint64_t)m->n * bytes, 16, i < f.outputs);
         ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
         s[count] = ptxk__span_written(s[count], i == 0);
         count++;
     }
     s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__kv_bytes(f.x_type), 16, 1);
-    ptxk__span_repeat(&s[count++], 0, args->m,
+    ptxk__span_repeat(&s[count++], 0,
+                      f.flags & PTXK_GEMM_GROUPED && args->x_count ? args->x_count : args->m,
                       (args->x_stride ? args->x_stride : args->k) * ptxk__kv_bytes(f.x_type));
+    s[count++] = ptxk__span_of("offsets", args->offsets, ((uint64_t)groups + 1) * 4, 4,
+                               (f.flags & PTXK_GEMM_GROUPED) != 0);
+    s[count++] = ptxk__span_of("x_rows", args->x_rows, (uint64_t)args->m * 4, 4,
+                               f.flags & PTXK_GEMM_GROUPED && args->x_rows);
     s[count++] =
         ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMM_GAMMA) != 0);
     stride = args->residual_stride ? args->residual_stride : args->matrix[0].n;
@@ -8566,7 +9793,8 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
         uint64_t least;
         if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
         tiles = ptxk__gemm_row_tiles(&f, n);
-        least = ptxk__gemm_parts_at(&f, tiles, ptxk__ceil_div(args->m, f.columns), args->k);
+        least =
+            ptxk__gemm_parts_at(&f, tiles, ptxk__gemm_column_tiles(&f, args->m, args->groups), args->k);
         if (least < workspace) workspace = least;
     }
     s[count] = ptxk__span_of("workspace", args->workspace, workspace, 256, 1);
@@ -8596,11 +9824,21 @@ typedef struct ptxk__gemm_layout {
     ptx_val tiles[PTXK__GEMM_MATRICES]; /* of rows, of outputs 0 ... i */
 } ptxk__gemm_layout;
 
+static ptx_val ptxk__gemm_column_tiles_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val m) {
+    ptx_val own, x;
+    if (!(f->flags & PTXK_GEMM_GROUPED)) return ptxk__gemm_div_up(k, m, f->columns);
+    own = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
+    own = ptx_min(k, own, m);
+    x = ptx_sub(k, m, own);
+    x = ptx_div(k, x, ptx_u32(f->columns));
+    return ptx_add(k, own, x);
+}
+
 static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptxk__gemm_layout *l) {
     ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, workspace)), x, m, units;
     uint32_t i;
     m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
-    l->column_tiles = ptxk__gemm_div_up(k, m, f->columns);
+    l->column_tiles = ptxk__gemm_column_tiles_of(k, f, args, m);
     for (i = 0; i < f->outputs; i++) {
         x = ptxk__arg_u32(k, args, PTXK__GEMM_FIELD(i, n));
         x = ptxk__gemm_div_up(k, x, f->rows);
@@ -8631,6 +9869,86 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
     ptx_val stride = ptxk__arg_u32(k, args, offset), p; /* below 2^32 */
     p = ptx_setp(k, PTX_EQ, stride, ptx_u32(0));
     return ptx_selp(k, n, stride, p);
+}
+
+/* Where a tile of columns lies: the lanes of a warp add the tiles of 32 groups at a time. */
+typedef struct ptxk__gemm_place {
+    ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
+    ptx_val exists;             /* there are so many tiles */
+} ptxk__gemm_place;
+
+static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
+    ptxk__gemm_place place;
+    ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
+    ptx_val end, tiles, upto, x, p, q, value[4];
+    ptx_var found[4], before, next; /* the group; its rows; tiles of the groups before */
+    uint32_t i;
+    m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+    groups = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
+    offsets = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, offsets));
+    for (i = 0; i < 4; i++) found[i] = ptx_var_new(k, ptx_u32(0));
+    before = ptx_var_new(k, ptx_u32(0));
+    next = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        group = ptx_get(k, next);
+        group = ptx_add(k, group, lane);
+        inside = ptx_setp(k, PTX_LT, group, groups);
+        at = ptx_ptr_add(k, offsets, group, 4);
+        begin = ptx_ld_if(k, inside, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+        end = ptx_ld_if(k, inside, PTX_U32, ptx_at(at, 4), ptx_u32(0));
+        begin = ptx_min(k, begin, m);
+        end = ptx_min(k, end, m);
+        end = ptx_max(k, end, begin);
+        x = ptx_sub(k, end, begin);
+        tiles = ptxk__gemm_div_up(k, x, f->columns);
+        upto = tiles;
+        for (i = 1; i < 32; i *= 2) {
+            x = ptx_shfl_up(k, upto, ptx_u32(i), ptx_u32(0), all);
+            p = ptx_setp(k, PTX_GE, lane, ptx_u32(i));
+            x = ptx_selp(k, ptx_as(x, PTX_U32), ptx_u32(0), p);
+            upto = ptx_add(k, upto, x);
+        }
+        x = ptx_get(k, before);
+        upto = ptx_add(k, upto, x);
+        p = ptx_setp(k, PTX_LT, tile, upto);
+        q = ptx_ballot(k, p, all);
+        x = ptx_brev(k, q);
+        x = ptx_clz(k, x);
+        x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or the last */
+        tiles = ptx_sub(k, upto, tiles);
+        begin = ptx_shfl_idx(k, begin, x, ptx_u32(31), all);
+        end = ptx_shfl_idx(k, end, x, ptx_u32(31), all);
+        tiles = ptx_shfl_idx(k, tiles, x, ptx_u32(31), all);
+        upto = ptx_shfl_idx(k, upto, x, ptx_u32(31), all);
+        group = ptx_shfl_idx(k, group, x, ptx_u32(31), all);
+        p = ptx_setp(k, PTX_NE, ptx_as(q, PTX_U32), ptx_u32(0));
+        ptx_set(k, found[0], ptx_as(group, PTX_U32));
+        ptx_set(k, found[1], ptx_as(begin, PTX_U32));
+        ptx_set(k, found[2], ptx_as(end, PTX_U32));
+        ptx_set(k, found[3], ptx_as(tiles, PTX_U32));
+        x = ptx_selp(k, ptx_u32(0), ptx_as(upto, PTX_U32), p);
+        ptx_set(k, before, x);
+        x = ptx_get(k, next);
+        x = ptx_add(k, x, ptx_u32(32));
+        x = ptx_selp(k, ptx_u32(0xffffffffu), x, p);
+        ptx_set(k, next, x);
+        p = ptx_setp(k, PTX_LT, x, groups);
+        p = ptx_uniform(k, p);
+        ptx_while(k, p);
+    }
+    ptx_end(k);
+    x = ptx_get(k, next); /* the same for all threads, as the tile is */
+    x = ptx_uniform(k, x);
+    place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
+    for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
+    place.group = value[0];
+    begin = value[1];
+    end = value[2];
+    x = ptx_sub(k, tile, value[3]);
+    place.first = ptx_mad(k, x, ptx_u32(f->columns), begin);
+    place.left = ptx_sub(k, end, place.first);
+    return place;
 }
 
 /* -- gemm: x -- */
@@ -8697,7 +10015,7 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 
 /* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
    lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
-   sub-blocks 2 t and 2 t + 1; NIBBLES: times 2^-4, of 16 values. */
+   sub-blocks 2 t and 2 t + 1; NIBBLES and BLOCK: times 2^-4, of 16 values. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
                                   ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
@@ -8715,6 +10033,20 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val 
         p = ptx_and(k, p, inside);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
+        return;
+    }
+    if (x->order == PTXK__GEMM_BLOCK) { /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
+        ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
+        half = ptx_shr(k, lane, ptx_u32(2));
+        here = ptx_mad(k, column, ptx_u32(8), half);
+        here = ptx_ptr_add(k, at, here, 4);
+        p = ptx_and(k, lane, ptx_u32(3));
+        p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+        p = ptx_and(k, p, inside);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, 0), high[0]);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_B32, ptx_at(here, 256), low[0]);
         return;
     }
     /* lane 4 w: sub-blocks 8 n + 2 a + h and 4 more, w = 4 n + 2 a + h; pairs over h */
@@ -8779,6 +10111,14 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         } else if (x->order == PTXK__GEMM_BLOCK) {
             q[0] = ptx_mul(k, w, ptx_u32(32));
             q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
+        } else if (x->order == PTXK__GEMM_HALVES || x->order == PTXK__GEMM_EIGHTS) {
+            q[0] = ptx_mul(k, w, ptx_u32(32));
+            q[0] = ptx_mad(k, t, ptx_u32(8), q[0]);
+            if (x->order == PTXK__GEMM_HALVES) {
+                other = ptx_and(k, t, ptx_u32(1));
+                other = ptx_mul(k, other, ptx_u32(4));
+                q[0] = ptx_sub(k, q[0], other);
+            }
         } else {
             q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
             q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
@@ -8825,6 +10165,41 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     ptx_end(k);
 }
 
+/* Groups: the row of x of a place among the tiles of columns, and whether there is one. Ends the block where
+   there is no such tile, or nobody reads its prepared row. */
+static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val column,
+                                     ptx_val *exists) {
+    ptx_val tile = ptx_div(k, column, ptx_u32(f->columns)), x, p, list, count, inside;
+    ptx_var row;
+    ptxk__gemm_place place = ptxk__gemm_find(k, f, args, tile);
+    x = ptx_and(k, column, ptx_u32(f->columns - 1));
+    inside = ptx_setp(k, PTX_LT, x, place.left);
+    p = f->columns == 8 ? ptx_and(k, inside, place.exists) : place.exists;
+    p = ptx_not(k, p);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    row = ptx_var_new(k, ptx_add(k, place.first, x));
+    list = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, x_rows));
+    p = ptx_setp(k, PTX_NE, ptx_as(list, PTX_U64), ptx_u64(0));
+    p = ptx_and(k, p, inside);
+    ptx_if(k, p);
+    {
+        x = ptx_get(k, row);
+        x = ptx_ptr_add(k, list, x, 4);
+        x = ptx_ld(k, PTX_U32, ptx_at(x, 0));
+        ptx_set(k, row, x);
+    }
+    ptx_end(k);
+    count = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, x_count));
+    p = ptx_setp(k, PTX_EQ, count, ptx_u32(0));
+    x = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+    count = ptx_selp(k, x, count, p);
+    x = ptx_get(k, row);
+    p = ptx_setp(k, PTX_LT, x, count);
+    *exists = ptx_and(k, p, inside);
+    return x;
+}
+
 /* The first launch: a block prepares a row of x. The largest element is scaled to 2^14 ... 2^15, by a power
    of two, for f16; the row's factor undoes that, contains the norm's, and is NaN where an element is not
    finite. */
@@ -8832,7 +10207,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_layout layout;
     ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, most, bad, squares, scale, factor, p,
-        at;
+        at, row;
     ptx_var state[3];
     uint32_t e;
     ptx_launch_bounds(k, 32 * PTXK__GEMM_X_WARPS, 1);
@@ -8842,11 +10217,15 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     column = ptx_ctaid_x(k);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
     from = ptxk__arg_ptr(k, args, offsetof(ptxk_gemm_args, x));
+    row = column;
+    if (f->flags & PTXK_GEMM_GROUPED) row = ptxk__gemm_source_row(k, f, args, column, &p);
     i = ptxk__gemm_stride(k, args, offsetof(ptxk_gemm_args, x_stride), n);
-    i = ptx_mul_wide(k, i, column);
+    i = ptx_mul_wide(k, i, row);
     from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(f->x_type));
-    i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
-    p = ptx_setp(k, PTX_LT, column, i);
+    if (!(f->flags & PTXK_GEMM_GROUPED)) {
+        i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
+        p = ptx_setp(k, PTX_LT, column, i);
+    }
     end = ptx_selp(k, n, ptx_u32(0), p); /* rows past the last are zeros */
     for (e = 0; e < 3; e++) state[e] = ptx_var_new(k, ptx_f32(0));
     i = ptx_mul(k, tid, ptx_u32(4));
@@ -8913,7 +10292,8 @@ typedef struct ptxk__gemm_state {
     const ptxk__gemm_class *kind;
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
-    ptx_val columns_left; /* rows of x from this tile of columns on */
+    ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
+    ptxk__gemm_place place; /* groups */
     ptx_val column_tile, slice, slices;
     ptx_val row_tile;   /* of this matrix */
     ptx_val n;          /* its rows */
@@ -8945,7 +10325,8 @@ typedef struct ptxk__gemm_state {
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* Q6_K: the unpacked ones of row g */
+    ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
+    ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -9039,8 +10420,8 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
     if (tails) {
         rest = ptx_add(k, next, ptx_u32(PTXK__GEMM_PAIR_UNITS));
-        p = ptx_setp(k, c->block->id == PTXK_Q6_K ? PTX_LT : PTX_LE, rest,
-                     s->full); /* Q6_K may end in a chunk */
+        p = ptx_setp(k, PTXK__GEMM_PAIR_UNITS * c->unit_bytes % 16 ? PTX_LT : PTX_LE, rest,
+                     s->full); /* a row may end in a chunk */
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
@@ -9233,6 +10614,146 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
     return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
 }
 
+/* -- gemm: formats with a reader -- */
+
+/* Block `which` of this unit in row (i, h). */
+static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                     ptxk__number which) {
+    const ptxk__block *b = s->kind->block;
+    ptxk__source source = s->source[i][h];
+    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.c;
+    if (which.known) return source;
+    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    return source;
+}
+
+/* Two f16, from integers within -512 ... 511 or f16 values. */
+static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
+    ptx_val y[2], pair;
+    uint32_t e;
+    for (e = 0; e < 2; e++) {
+        if (ptx_type_of(x[e]) == PTX_F16) {
+            y[e] = x[e];
+            continue;
+        }
+        y[e] = ptx_add(k, ptx_as(x[e], PTX_U32), ptx_u32(0x6600)); /* 1536 + x */
+        y[e] = ptx_cvt(k, PTX_U16, y[e]);
+        y[e] = ptx_as(y[e], PTX_F16);
+    }
+    pair = ptx_pack(k, PTX_B32, 2, y);
+    return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
+}
+
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
+   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
+   operand A of the product with the sums of x. */
+static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t blocks = 256 / b->values, i, h, j;
+    ptx_val to = ptx_ptr_add(k, s->scales, s->t, 8), words[PTXK__GEMM_M][2][2], pair[2];
+    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    double factor = (double)b->first * (b->is_signed ? 1 : 16384); /* see ptxk__gemm_read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++) {
+            s->source[i][h] = ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes,
+                                              s->words_aligned ? 4 : 2);
+            for (j = 0; j < 2; j++) {
+                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__source source;
+                ptxk__factors o;
+                memset(&o, 0, sizeof o);
+                if (blocks == 1) inner = share, share = ptxk__known(0);
+                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                source = ptxk__gemm_block(k, s, i, h, share);
+                r->factors(k, &source, inner, &o);
+                if (!r->halves) {
+                    words[i][h][j] = o.factor;
+                    if (b->first < 1)
+                        words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32((double)b->first));
+                    pair[0] = pair[1] = o.plus;
+                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    continue;
+                }
+                words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
+                if (!b->is_signed) words[i][h][j] = ptxk__gemm_times(k, words[i][h][j], s->constant[1]);
+                if (r->has_minimum) {
+                    pair[0] = ptx_as(o.minimum[0], PTX_S32);
+                    pair[1] = ptx_as(o.minimum[1], PTX_S32);
+                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                }
+                if (j) continue;
+                s->factor[i][h] = o.factor;
+                if (factor < 1 || factor > 1)
+                    s->factor[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(factor));
+                if (r->has_minimum)
+                    s->minimum[i][h] = ptx_op2(k, PTX_MUL, PTX_RN, o.minimum_factor, ptx_f32(-16));
+            }
+        }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    for (i = 0; i < f->m; i++)
+        for (h = 0; h < 2; h++)
+            ptx_st_vec(k, r->halves ? PTX_B32 : PTX_F32, 2,
+                       ptx_at(to, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES)), words[i][h]);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+}
+
+/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16. Values are integers, signed ones
+   as 1152 + q, less 1152. With scales of halves: times the scale; unsigned ones are 2^-24 q as subnormal
+   numbers, scales 2^10 times themselves, all of it exact. */
+static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                            ptx_val a[2][4]) {
+    const ptxk__block *b = s->kind->block;
+    const ptxk__reader *r = b->reader;
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    ptxk__share_of p;
+    ptx_val quad[2], scale[2], even, odd, less;
+    p.share = ptxk__known(w % shares);
+    p.whole = 0;
+    p.lane = s->t;
+    r->values(k, &source, &p, quad);
+    row->known = source.known; /* for the blocks that follow */
+    memcpy(row->words, source.words, sizeof row->words);
+    memcpy(row->pick, source.pick, sizeof row->pick);
+    if (!r->halves) {
+        s->factor[i][h] = ptx_ld(k, PTX_F32, ptx_at(s->scales, (int64_t)at));
+    } else if (r->quads == PTXK__QUADS_16_APART) {
+        even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+    } else { /* both quads are of one half */
+        even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
+        scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
+        scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
+    }
+    for (e = 0; e < 2; e++) {
+        odd = quad[e];
+        if (b->is_signed) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a)); /* & ^ */
+            odd = ptxk__shr_b32(k, odd, ptx_u32(8));
+            odd = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64806480), ptx_imm(0x6a));
+        } else if (!r->halves) {
+            even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
+            odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
+        } else {
+            even = ptx_and(k, odd, ptx_b32(0x00ff00ff));
+            odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x4341));
+        }
+        if (!r->halves) {
+            a[e][h] = ptxk__gemm_minus(k, even, s->constant[0]);
+            a[e][h + 2] = ptxk__gemm_minus(k, odd, s->constant[0]);
+        } else if (b->is_signed) {
+            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+        } else {
+            a[e][h] = ptxk__gemm_times(k, even, scale[e]);
+            a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
+        }
+    }
+}
+
 /* -- gemm: formats -- */
 
 /* What depends on the lane only.
@@ -9258,6 +10779,16 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             odd = ptx_mul(k, s->t, ptx_u32(2));
             s->constant[8] = ptx_sub(k, ptx_u32(36), odd); /* rotates bit 2 t to bit 4, and 2 t + 1 to 5 */
         }
+    }
+    if (s->kind->block->reader) {
+        const ptxk__block *b = s->kind->block;
+        s->constant[0] = ptxk__gemm_f16x2(k, b->is_signed ? 0x64806480 : 0x64006400); /* 1152 or 1024 */
+        s->constant[1] = ptxk__gemm_f16x2(k, 0x64006400);
+        p = ptx_shr(k, s->t, ptx_u32(1));
+        s->constant[2] = ptx_mul(k, p, ptx_u32(2));
+        s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
+        s->constant[4] = ptxk__gemm_f16x2(k, 0x66006600);  /* 1536 */
+        s->constant[5] = ptx_mov(k, ptx_f32(16)); /* undoes the scale of the sums */
     }
     if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
     if (id == PTXK_Q4_0) {
@@ -9346,11 +10877,13 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
             x = ptx_and(k, x, ptx_u32(14));
             y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
             s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
+            if (s->kind->block->reader) continue;
             y = ptx_ptr_add(k, y, s->t, 4);
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
         }
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
+    if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
         s->own = ptx_ptr_add(k, s->at, s->t, 32);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -9403,6 +10936,10 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e;
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
+        if (s->kind->block->reader) {
+            ptxk__gemm_read(k, s, w, i, h, a);
+            continue;
+        }
         if (id == PTXK_Q4_K) {
             if (w % 4 == 0)
                 ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 + 4 * w), s->raw[i][h]);
@@ -9575,25 +11112,31 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     uint32_t i, n, e, chain;
-    ptx_val b[2], d[4];
+    const ptxk__reader *r = s->kind->block->reader;
+    ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
+        if (s->kind->format->kind == PTXK__GEMM_BLOCKS && !x->sums) continue;
+        for (i = 0; i < f->m; i++)
+            for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
             ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
             uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
             ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
             for (i = 0; i < f->m && x->order == PTXK__GEMM_NIBBLES; i++)
                 ptxk__tile_mma(k, PTX_F16, s->acc[0][i][n], s->low[i], b);
+            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
         }
         for (i = 0; i < f->m; i++) {
+            factor[0] = factor[1] = s->constant[5];
+            if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
+            if (s->kind->format->kind == PTXK__GEMM_BLOCKS) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n],
                                s->kind->format->kind == PTXK__GEMM_FOLDED ? s->factor[i] : NULL);
             if (x->order == PTXK__GEMM_PAIRS) {
-                for (e = 0; e < 4; e++) d[e] = s->zero;
-                ptxk__tile_mma(k, PTX_F16, d, s->low[i], b);
-                ptxk__gemm_add(k, s, i, n, d, s->minimum[i]);
+                ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+                ptxk__gemm_add(k, s, i, n, d[i], s->minimum[i]);
             }
         }
     }
@@ -9643,19 +11186,27 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* -- gemm: tiles -- */
 
-/* A field of the matrix of this tile, which is the first of its class, or a later one. */
-static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
-                                const ptx_val later[PTXK__GEMM_MATRICES], size_t field, ptx_type type) {
+/* An argument of the matrix of this tile, which is the first of its class, or a later one. at, step: where
+   those of the matrices lie. */
+static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                       const ptx_val later[PTXK__GEMM_MATRICES], size_t at, size_t step,
+                                       ptx_type type) {
     ptx_val x = ptx_u32(0), other;
     uint32_t i;
     int found = 0;
     for (i = 0; i < f->outputs; i++) {
         if (&f->kind[f->which[i]] != s->kind) continue;
-        other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(PTXK__GEMM_FIELD(i, weights) + field)));
+        other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(at + i * step)));
         x = found ? ptx_selp(k, other, x, later[i]) : other;
         found = 1;
     }
     return x;
+}
+
+static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                const ptx_val later[PTXK__GEMM_MATRICES], size_t field, ptx_type type) {
+    return ptxk__gemm_select_field(k, f, s, later, PTXK__GEMM_FIELD(0, weights) + field,
+                                   sizeof(ptxk_gemm_matrix), type);
 }
 
 /* Sets up a tile's copies: this lane's rows and where it reads. */
@@ -9710,7 +11261,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             s->shift[i][h] = ptx_var_new(k, x);
         }
     }
-    if (c->block->id != PTXK_Q6_K) return;
+    if (c->block->id != PTXK_Q6_K && !c->block->reader) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(PTXK__GEMM_SCALES), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
@@ -9880,7 +11431,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
-    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride;
+    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
     memset(bias, 0, sizeof bias);
     residual = s->y;
     stride = s->y_stride;
@@ -9909,11 +11460,12 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
             if (s->kind->format->factor > 1)
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
-            x = ptx_mul_wide(k, column, s->y_stride);
+            line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
+            x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
             res[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
-                x = ptx_mul_wide(k, column, stride);
+                x = ptx_mul_wide(k, line, stride);
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
@@ -9958,6 +11510,11 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
     s->slice = ptx_ctaid_y(k);
     s->slices = ptx_sreg(k, PTX_NCTAID_Y);
+    if (f->flags & PTXK_GEMM_GROUPED) {
+        s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
+        s->columns_left = s->place.left;
+        return tile;
+    }
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, m));
     q = ptx_mul(k, s->column_tile, ptx_u32(f->columns));
     s->columns_left = ptx_sub(k, x, q);
@@ -9983,6 +11540,23 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     s->n = ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, n), PTX_U32);
 }
 
+/* The address of the weights of the tile's group. */
+static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                        ptx_val later[PTXK__GEMM_MATRICES], uint32_t i, ptx_val weights) {
+    size_t at = offsetof(ptxk_gemm_args, group_stride);
+    ptx_val stride, packed, p;
+    stride = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(at + 8)))
+               : ptxk__gemm_select_field(k, f, s, later, at, 8, PTX_U64);
+    packed = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    packed = ptx_div(k, packed, ptx_u32(s->kind->block->values));
+    packed = ptx_mul(k, packed, ptx_u32(s->kind->block->bytes));
+    packed = ptx_mul_wide(k, packed, s->n);
+    p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
+    stride = ptx_selp(k, packed, stride, p);
+    p = ptx_cvt(k, PTX_U64, s->place.group);
+    return ptx_mad(k, stride, p, weights);
+}
+
 /* Computes a tile of the matrices of one class. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
     ptx_val later[PTXK__GEMM_MATRICES], skip, x;
@@ -9991,6 +11565,7 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     for (i = 0; i < f->pair; i++) {
         x = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)PTXK__GEMM_FIELD(1, weights)))
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, weights), PTX_U64);
+        if (f->flags & PTXK_GEMM_GROUPED) x = ptxk__gemm_group_weights(k, f, s, later, i, x);
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
     }
     s->form = &f->x[s->kind->x];
@@ -10010,6 +11585,9 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         x = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)PTXK__GEMM_FIELD(1, bias)))
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, bias), PTX_U64);
         s->bias[i] = ptx_ptr(x, PTX_GLOBAL);
+        if (!(f->flags & PTXK_GEMM_GROUPED)) continue;
+        x = ptx_mul_wide(k, s->place.group, s->n);
+        s->bias[i] = ptx_ptr_add(k, s->bias[i], x, 4);
     }
     ptxk__gemm_store(k, f, s);
 }
@@ -10033,6 +11611,11 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     tile = ptxk__gemm_locate(k, f, s);
     if (f->columns >= 64) {
         p = ptx_setp(k, PTX_GE, tile, s->layout.tiles[f->outputs - 1]);
+        ptx_guard(k, p);
+        ptx_ret(k);
+    }
+    if (f->flags & PTXK_GEMM_GROUPED) {
+        p = ptx_not(k, s->place.exists);
         ptx_guard(k, p);
         ptx_ret(k);
     }
@@ -11653,9 +13236,10 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     if (d->kind > PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
                             d->kind);
-    if (d->flags > 7)
+    if (d->flags > 15)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA and _PLAIN", d->flags);
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _BETA, _PLAIN and _ADD",
+                            d->flags);
     if (d->flags & PTXK_NORM_BETA && d->kind != PTXK_NORM_LAYER)
         return ptxk__refuse(why, PTX_E_DESC,
                             "norm: beta (PTXK_NORM_BETA) goes with LayerNorm, and kind is PTXK_NORM_RMS");
@@ -11682,7 +13266,7 @@ PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_s
     ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
                    elements
                            * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type))
+                              + ptxk__kv_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
                        + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
     return code;
 }
@@ -11704,7 +13288,7 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
+    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
     if (added) span[0] = ptxk__span_written(span[0], 0);
     span[added].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
@@ -11774,7 +13358,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     return sum;
 }
 
-/* Writes y = (x - mean) factor gamma + beta. gamma: loaded already, or NULL. */
+/* Writes y = (x - mean) factor gamma + beta, or adds that to y. gamma: loaded already, or NULL. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -11790,6 +13374,10 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     if (f->flags & PTXK_NORM_BETA) {
         ptxk__row_load(k, &f->row, s, f->weight, f->beta_at, weight);
         for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], weight[i]);
+    }
+    if (f->flags & PTXK_NORM_ADD) {
+        ptxk__row_load(k, &f->row, s, f->y, f->y_at, weight);
+        for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, weight[i], x[i]);
     }
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
@@ -12425,7 +14013,7 @@ PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void 
 /* ======== embed ========================================================================================= */
 
 typedef struct ptxk__embed {
-    const ptxk__octet_format *format;
+    const ptxk__block *format;
     uint32_t n, each, threads; /* elements of a thread; threads for a row */
     uint64_t row_bytes;
     float scale;
@@ -12435,23 +14023,23 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
-    f->format = ptxk__octet_format_of(d->format);
+    f->format = ptxk__block_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
-    if (d->n % f->format->block)
+    if (d->n % f->format->values)
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
-                            d->n, f->format->block, ptxk_format_name(d->format));
+                            d->n, f->format->values, ptxk_format_name(d->format));
     f->n = d->n;
-    for (f->each = f->format->block > 1
+    for (f->each = f->format->values > 1
                        ? 8
                        : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
          d->n % f->each;)
         f->each /= 2;
     f->threads = d->n / f->each;
-    f->row_bytes = (uint64_t)(d->n / f->format->block) * f->format->bytes;
+    f->row_bytes = (uint64_t)(d->n / f->format->values) * f->format->bytes;
     f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
     return PTX_E_NONE;
 }
@@ -12533,8 +14121,8 @@ PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void
     block = ptx_cvt(k, PTX_U64, id);
     block = ptx_mul(k, block, ptx_u64(f.row_bytes));
     at = ptx_ptr_add(k, at, block, 1);
-    if (f.format->block > 1) {
-        uint32_t eights = f.format->block / 8;
+    if (f.format->values > 1) {
+        uint32_t eights = f.format->values / 8;
         block = ptx_div(k, part, ptx_u32(eights));
         at = ptx_ptr_add(k, at, block, f.format->bytes);
         part = ptx_rem(k, part, ptx_u32(eights));
@@ -13045,7 +14633,7 @@ typedef struct ptxk__dec {
 } ptxk__dec;
 
 /* Bytes of 256 weights of a format. */
-static uint32_t ptxk__dec_unit(const ptxk__octet_format *e) { return 256 / e->block * e->bytes; }
+static uint32_t ptxk__dec_unit(const ptxk__block *e) { return 256 / e->values * e->bytes; }
 
 static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
@@ -13071,19 +14659,18 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->heads, d->kv_heads);
     if (!d->batch || d->batch > 4)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++)
-        known |= 1u << ptxk__octet_formats[i].id;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        known |= 1u << ptxk__blocks[i].id;
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
-                            "_Q4_K, _Q5_K, _Q6_K",
+                            "decoder: formats is 0x%x, must be of 1 << format, such as 1 << PTXK_Q4_K",
                             d->formats);
     for (i = 0; i < 3; i++) {
         const uint32_t columns = i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest; each divides the next */
-        for (j = 0; j < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; j++)
-            if (d->formats >> ptxk__octet_formats[j].id & 1 && ptxk__octet_formats[j].block < block)
-                block = ptxk__octet_formats[j].block;
+        for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
+            if (d->formats >> ptxk__blocks[j].id & 1 && ptxk__block_whole(&ptxk__blocks[j]) < block)
+                block = ptxk__block_whole(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
@@ -13246,22 +14833,22 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
                                  uint32_t columns, ptxk_message *why) {
-    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
+    const ptxk__block *e = ptxk__block_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
-    if (columns % e->block)
+    if (columns % ptxk__block_whole(e))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            e->block, ptxk_format_name(m->format));
+                            ptxk__block_whole(e), ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
 }
 
 static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    const ptxk__octet_format *e = ptxk__octet_format_of(m->format);
-    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+    const ptxk__block *e = ptxk__block_of(m->format);
+    return e ? (uint64_t)rows * (columns / e->values) * e->bytes : 0;
 }
 
 static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
@@ -13681,18 +15268,18 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
 
 /* Selects a u32 from a list by format. */
 static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
-                                   uint32_t (*of)(const ptxk__octet_format *)) {
+                                   uint32_t (*of)(const ptxk__block *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
     size_t i;
     int first = 1;
-    for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
-        if (!(c->f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        if (!(c->f->d.formats >> ptxk__blocks[i].id & 1)) continue;
         if (first) {
-            x = ptx_mov(k, ptx_u32(of(&ptxk__octet_formats[i])));
+            x = ptx_mov(k, ptx_u32(of(&ptxk__blocks[i])));
         } else {
-            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
-            x = ptx_selp(k, ptx_u32(of(&ptxk__octet_formats[i])), x, p);
+            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
+            x = ptx_selp(k, ptx_u32(of(&ptxk__blocks[i])), x, p);
         }
         first = 0;
     }
@@ -14838,11 +16425,11 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             at = ptx_ptr_add(k, at, block, 1);
             to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
-            for (i = 0; i < sizeof ptxk__octet_formats / sizeof *ptxk__octet_formats; i++) {
-                if (!(f->d.formats >> ptxk__octet_formats[i].id & 1)) continue;
-                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__octet_formats[i].id));
+            for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+                if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__blocks[i].id));
                 ptx_if(k, p);
-                ptxk__octet_read(k, ptxk__octet_formats[i].id, at, c->lane, &o);
+                ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
