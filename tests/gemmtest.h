@@ -43,39 +43,6 @@ static enum ref_format ref_of(uint32_t type)
     return type == PTX_F16 ? REF_F16 : type == PTX_BF16 ? REF_BF16 : REF_F32;
 }
 
-static void random_factor(unsigned char *at, double size)
-{
-    uint16_t any = (uint16_t)random_u32();
-    if (size > 0) ref_put_u16(at, ref_to_f16(size * (0.5 + fabs(random_within(1)))));
-    else ref_put_u16(at, (uint16_t)(any & ((any & 0x7c00) == 0x7c00 ? 0xbfff : 0xffff)));
-}
-
-/* Any bits are weights, but factors are finite: `size` large, or with 0 any. */
-static void random_blocks(int type, unsigned char *at, size_t bytes, double size)
-{
-    size_t step = ref_block_bytes(type), i;
-    for (i = 0; i < bytes; i++) at[i] = (unsigned char)random_u32();
-    for (i = 0; i < bytes; i += step) {
-        float x = (float)(size > 0 ? random_within(size * 30)
-                                   : ldexp(random_within(1), (int)random_below(40) - 30));
-        switch (type) {
-        case REF_BLOCK_F32: memcpy(at + i, &x, 4); break;
-        case REF_BLOCK_BF16: ref_put_u16(at + i, ref_to_bf16((double)x)); break;
-        case REF_BLOCK_F16:
-            random_factor(at + i, size > 0 ? 30 * size : 0);
-            if (size > 0 && random_below(2)) at[i + 1] |= 0x80;
-            break;
-        case REF_BLOCK_Q6_K: random_factor(at + i + 208, size / 16); break;
-        case REF_BLOCK_Q4_K:
-        case REF_BLOCK_Q5_K:
-            random_factor(at + i + 2, size / 4);
-            random_factor(at + i, size / 31);
-            break;
-        default: random_factor(at + i, size);
-        }
-    }
-}
-
 static uint32_t stride_or(uint32_t stride, uint32_t n)
 {
     return stride ? stride : n;
@@ -106,7 +73,8 @@ static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, doub
     m->group_bytes = m->row_bytes * n;
     if (groups > 1) m->group_bytes += (16 - m->group_bytes % 16) % 16 + p->group_gap;
     m->weights = (unsigned char *)malloc(m->group_bytes * groups + 4);
-    for (r = 0; r < groups; r++) random_blocks(m->type, m->weights + r * m->group_bytes, m->row_bytes * n, size);
+    for (r = 0; r < groups; r++)
+        random_blocks(m->type, m->weights + r * m->group_bytes, m->row_bytes * n, size, -30, 10);
     m->bias = (float *)malloc(n * groups * sizeof *m->bias);
     for (r = 0; r < n * groups; r++) m->bias[r] = (float)random_within(2);
 }
@@ -266,6 +234,13 @@ static void problem_launch(problem *p)
     ptx_module_free(m);
 }
 
+/* Whether weights of a format are unpacked into shared memory where columns are many. */
+static int is_unpacked(int type)
+{
+    return type == REF_BLOCK_Q4_K || type == REF_BLOCK_Q5_K || type == REF_BLOCK_Q6_K || type == REF_BLOCK_Q8_0
+           || type == REF_BLOCK_Q4_0;
+}
+
 /* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
  * rounding of a weight may be wrong by 2^-31 of that. */
 static double row_factor(const matrix *m, const unsigned char *row)
@@ -302,7 +277,7 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (p->desc.columns >= 128 && values > 1) {
+    if (p->desc.columns >= 128 && is_unpacked(m->type)) {
         /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
          * of the smaller numbers */
         weight = fast ? 3 * 0x1p-11 : 0x1p-23;
