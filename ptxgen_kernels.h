@@ -12491,10 +12491,12 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
+            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the others are at constant distances */
             res[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
                 x = ptx_mul_wide(k, line, stride);
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
+                res[e] = ptx_ptr_add(k, res[e], top, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
             if (f->wide) x = ptx_add(k, x, s->column_base);
@@ -12516,12 +12518,10 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
                     if (f->flags & PTXK_GEMM_RESIDUAL) {
-                        at = ptx_ptr_add(k, res[e], row[i][h], bytes);
-                        ptxk_load_f32(k, f->output, 1, ptx_at(at, 0), &old);
+                        ptxk_load_f32(k, f->output, 1, ptx_at(res[e], (16 * j + 8 * h) * bytes), &old);
                         value = ptx_op2(k, PTX_ADD, PTX_RN, value, old);
                     }
-                    at = ptx_ptr_add(k, base[e], row[i][h], bytes);
-                    ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
+                    ptxk_store_f32(k, f->output, 1, ptx_at(base[e], (16 * j + 8 * h) * bytes), &value);
                     ptx_end(k);
                 }
     }
