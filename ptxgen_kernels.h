@@ -644,13 +644,13 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of them: the last tile is padded. Where registers are few for a format or a target,
                          tiles have fewer, down to 8. Tiles of 128 columns unpack weights once, into shared
                          memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80 on; EXACT not on sm_86, sm_89 and
-                         from sm_120 on, which have too little of it. 256 columns: Q4_K, FAST, sm_90 to sm_110.
+                         from sm_120 on, which have too little of it. 256: Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
                          sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others), in f16; the factor of
-                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power
-                         of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
+                         a block is applied to f32 sums of 256 (32) products. x is scaled by a power of two
+                         for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT: error 2^-22 of an
                          element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K
                          weights: 2^-11). f16 and bf16 weights are exact; so is x of the same type without
                          gamma. With bf16 weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32
@@ -10587,7 +10587,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
                 return PTX_E_DESC; /* registers are too few */
-            if (g->kind > PTXK__GEMM_BLOCKS || b->reader) return PTX_E_DESC;
+            if (b->reader || g->kind > PTXK__GEMM_BLOCKS) return PTX_E_DESC;
             if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
             if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
             if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;

@@ -234,6 +234,13 @@ static void problem_launch(problem *p)
     ptx_module_free(m);
 }
 
+/* Whether weights of a format are unpacked into shared memory where columns are many. */
+static int is_unpacked(int type)
+{
+    return type == REF_BLOCK_Q4_K || type == REF_BLOCK_Q5_K || type == REF_BLOCK_Q6_K || type == REF_BLOCK_Q8_0
+           || type == REF_BLOCK_Q4_0;
+}
+
 /* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
  * rounding of a weight may be wrong by 2^-31 of that. */
 static double row_factor(const matrix *m, const unsigned char *row)
@@ -270,7 +277,7 @@ static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t
     relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
-    if (p->desc.columns >= 128 && values > 1) {
+    if (p->desc.columns >= 128 && is_unpacked(m->type)) {
         /* a scale or minimum, its product, their sum; EXACT: Q4_K and Q5_K are exact, the others lack the product
          * of the smaller numbers */
         weight = fast ? 3 * 0x1p-11 : 0x1p-23;
