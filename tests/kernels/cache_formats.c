@@ -679,7 +679,7 @@ static void what_does_not_fit_is_refused(void) {
     ptxk_flash_prefill_desc prefill_desc;
     ptxk_kv_scatter_desc scatter_desc;
     ptxk_flash_decode_shape shape = {1, 10, 10, 4, 0, 0};
-    ptxk_flash_prefill_shape prompt = {1, 4, 4, 0, 0};
+    ptxk_flash_prefill_shape prompt = {1, 4, 4, 0, 0, 0};
     ptxk_kv_scatter_shape tokens = {4};
     ptxk_message why;
     ptx_plan plan;
