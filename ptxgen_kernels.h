@@ -7566,6 +7566,12 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
     f->out_bytes = ptxk__kv_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
+    if (f->bytes == 1 && target && target != PTX_SM_A(90))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
+    if (f->bytes == 1 && (d->head_dim % 16 || d->head_dim > 128))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
+                            d->head_dim);
     f->cache = d->kv_type ? d->kv_type : d->type;
     f->raw = f->cache != d->type;
     if (f->raw && !ptxk__is_byte_cache(f->cache))
@@ -7578,12 +7584,6 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
-    if (f->bytes == 1 && target && target != PTX_SM_A(90))
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
-    if (f->bytes == 1 && (d->head_dim % 16 || d->head_dim > 128))
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
-                            d->head_dim);
     if (!f->out_bytes) return ptxk__check_type("flash_prefill", "out_type", d->out_type, why);
     if (d->flags > 7)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -16333,7 +16333,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
         ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_cluster_arrive(k);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
     ptxk__dense_begin_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
