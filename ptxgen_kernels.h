@@ -425,10 +425,10 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
-     type e4m3           a byte b stands for b * factor; a head of q, k or v has a factor, positive. Sums of
-                         q k and of a tile's weights times v keep 13 bits, as the chip adds them (2^-13 of the
-                         largest term for each 32 terms); tiles are added in f32. Weights are rounded to e4m3
-                         (2^-4; below 2^-14 of the largest: 2^-18 of it).
+     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
+                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+                         added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
+                         it).
      kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
@@ -511,9 +511,9 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t reserved;                          /* 0 */
     uint64_t block_table;                       /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
-    uint64_t q_factors;                         /* type e4m3: f32 [heads]; 0: all 1 */
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
-                                                   head_dim / 32 in the place of head_dim and strides / 32 */
+                                                   head_dim / 32 in the place of head_dim and strides / 32.
+                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -1997,14 +1997,6 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
     return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
-}
-
-/* array[index] of f32, or 1 where the array's address is 0. */
-static ptx_val ptxk__optional_f32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index) {
-    ptx_val array = ptxk__arg_ptr(k, args, offset);
-    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
-    ptx_val at = ptx_ptr_add(k, array, index, 4);
-    return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
 }
 
 /* -- vocabulary: numbers in kernels -- */
@@ -7574,7 +7566,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             d->head_dim);
     f->cache = d->kv_type ? d->kv_type : d->type;
     f->raw = f->cache != d->type;
-    if (f->raw && !ptxk__is_byte_cache(f->cache))
+    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
                             ptxk__value_name_of(f->cache).s);
@@ -7784,7 +7776,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
     static const char *const names[] = {"q", "k", "v", "out", "lse"}, *op = "flash_prefill";
     ptxk__prefill f;
-    ptxk__span s[11];
+    ptxk__span s[10];
     uint64_t stride[14], lse[3];
     uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
@@ -7848,8 +7840,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
     s[7] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
                          f.page_size != 0);
-    s[8] = ptxk__span_of("q_factors", args->q_factors, (uint64_t)f.heads * 4, 4,
-                         f.bytes == 1 && args->q_factors);
     for (i = 0; i < 2; i++) {
         const char *name = i ? "v_factors" : "k_factors";
         uint64_t at = i ? args->v_factors : args->k_factors, beside[3];
@@ -7860,14 +7850,14 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
             s[9 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
                                         args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
         else
-            s[9 + i] =
-                ptxk__span_factors(name, at, f.cache, f.kv_heads, f.d, 1, f.page_size, args->pool_pages, 0);
+            s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
+                                          1, f.page_size, args->pool_pages, 0);
     }
     for (i = 0; i < 5; i++)
         if ((i == 1 || i == 2 ? args->cu_kv && !f.page_size : args->cu_q != 0)
             && (code = ptxk__check_ragged(op, &s[i], why)) != PTX_E_NONE)
             return code;
-    return ptxk__check_spans(op, s, 11, why);
+    return ptxk__check_spans(op, s, 10, why);
 }
 
 /* -- flash_prefill: rows, scores -- */
@@ -7893,7 +7883,7 @@ typedef struct ptxk__prefill_state {
     ptx_var at;         /* s32: the first key of the tile */
     ptx_val end;        /* s32: end of the keys that any query of the block sees */
     ptx_val place;      /* panels: where the next tile goes */
-    ptx_val minus_outer, v_factor; /* panels; v_factor: with type e4m3 */
+    ptx_val minus_outer; /* panels: -outer */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors, and the elements from row to row, fewer than 2^32. */
@@ -8554,8 +8544,8 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to = ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)),
-                         1);
+        to =
+            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
@@ -8700,7 +8690,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* otherwise it is at least 2^lift */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
-            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, s->v_factor);
+            if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, v_factor);
             for (n = 0; n < f->columns; n++) {
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     x = ptx_get(k, s->sum[i][n][e]);
@@ -8867,19 +8857,15 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     ptx_ret(k);
 }
 
-/* The factors of scores. e4m3: those of the block's heads belong to them. */
+/* Panels: the factors of scores. e4m3: the head's belongs to them. */
 static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                 const ptxk__prefill_block *q) {
-    ptx_val x, y, head;
+                                 ptx_val head) {
+    ptx_val x;
     s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     s->outer = ptx_f32((double)f->outer);
     s->minus_outer = ptx_f32(-(double)f->outer);
     if (f->bytes > 1) return;
-    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
-    x = ptxk__optional_f32(k, s->args, offsetof(ptxk_flash_prefill_args, q_factors), q->head);
-    y = ptxk__optional_f32(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
-    s->v_factor = ptxk__optional_f32(k, s->args, offsetof(ptxk_flash_prefill_args, v_factors), head);
-    x = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+    x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
     if (f->inner > 0) {
         s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
         return;
@@ -8916,7 +8902,6 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     shared = ptx_shared_dynamic_aligned(k, 128);
     s.args = args;
     s.shared = shared;
-    ptxk__prefill_scales(k, f, &s, NULL);
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
@@ -9668,7 +9653,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
-        ptxk__prefill_scales(k, f, &s, &q);
+        ptxk__prefill_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
             p = ptxk__prefill_bad_page(k, f, &s, q.sequence, begin);
@@ -11598,7 +11583,7 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
-    ptx_val column_base; /* wide: the warp's first column of the tile */
+    ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
@@ -15497,11 +15482,11 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];                     /* with split: of a stage */
-    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];      /* with split: of a stage */
+    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
 } ptxk__dense_state;
 
 /* Waits for a phase of an mbarrier. */

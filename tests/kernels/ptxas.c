@@ -38,7 +38,7 @@ static int every_example_assembles_without_spills(void)
                        targets[t] & 0x1000 ? "a" : "");
         memset(&module_desc, 0, sizeof module_desc);
         module_desc.target = targets[t];
-        module_desc.dependent_launch = (targets[t] & 0xfff) > 90;
+        module_desc.dependent_launch = targets[t] == PTX_SM_A(90) || (targets[t] & 0xfffu) > 90;
         m = ptx_module_new(&module_desc);
         for (i = 0; i < ptxk_operation_count(); i++) {
             unsigned char desc[256];
