@@ -7570,9 +7570,6 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: kv_type is %s, must be 0, type, PTX_E4M3 or PTXK_Q8_0",
                             ptxk__value_name_of(f->cache).s);
-    if (f->bytes == 1 && f->raw)
-        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_type is %s, must be 0 where type is e4m3",
-                            ptxk__value_name_of(f->cache).s);
     if (ptxk__check_cache_type("flash_prefill", "kv_type", f->cache, d->head_dim, why)) return PTX_E_DESC;
     f->kv_bytes = ptxk__cache_bytes(f->cache);
     f->factor_row = ptxk__factor_bytes(f->cache, d->head_dim);
@@ -7847,7 +7844,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
         beside[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
         beside[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
         if (f.factor_row && !f.page_size)
-            s[9 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
+            s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
                                         args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
         else
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
@@ -8677,9 +8674,9 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own;
+    ptx_val total, inverse, x, p, at, row, own, v_factor = {0};
     uint32_t i, h, n, e;
-    if (f->raw && f->cache == PTX_E4M3) s->v_factor = ptxk__prefill_factor(k, f, s, 1);
+    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
     own = ptx_and(k, lane, ptx_u32(3));
     own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
     lane = ptx_shr(k, lane, ptx_u32(2));
