@@ -10851,12 +10851,14 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-#define PTXK__GEMM_GRANULE 512u /* values; slices of K are whole granules */
+/* Slices of K are whole granules, so many values. Few columns: steps begin at whole sectors, and rows of
+   2-byte aligned blocks are 4-byte aligned there where all of them are. */
+static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) { return f->wide ? 256 : 512; }
 
-/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in granules of a tile: a block
-   costs one more for its start, and where there are slices, the sum of its tile. */
+/* Chooses the slices of K. Minimises the time of the slowest multiprocessor, in 64 values of a tile: a block
+   costs 6 more for its start, and where there are slices, the sum of its tile. */
 static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
-    uint32_t units = ptxk__ceil_div(shape->k, PTXK__GEMM_GRANULE), s, best_s = 1;
+    uint32_t granule = ptxk__gemm_granule(f), units = ptxk__ceil_div(shape->k, granule), s, best_s = 1;
     uint32_t chip = shape->target & 0xfffu;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
@@ -10870,7 +10872,7 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
         uint64_t waves, cost;
         if (ptxk__ceil_div(units, per) != s) continue;
         waves = (tiles * s + slots - 1) / slots;
-        cost = waves * (8 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
+        cost = waves * (granule / 64 * per + 6) + (s > 1 ? 2 + s / 4 : 0);
         if (cost < best) best = cost, best_s = s;
     }
     return best_s;
@@ -12565,13 +12567,13 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* The first unit of this block's slice of K; sets its end. all: units of a row. */
-static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t granule = ptxk__gemm_granule(f), per = granule / s->form->unit;
     ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     *all = ptxk__gemm_div_up(k, at, s->form->unit);
-    at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
+    at = ptxk__gemm_div_up(k, at, granule);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
@@ -12585,7 +12587,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
     uint32_t i, n, e;
-    first = ptxk__gemm_slice(k, s, &y);
+    first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -13331,7 +13333,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_val first, units, at, y, q;
     memset(&wide, 0, sizeof wide);
     s->wide = &wide;
-    first = ptxk__gemm_slice(k, s, &units);
+    first = ptxk__gemm_slice(k, f, s, &units);
     at = ptxk__wide_setup(k, f, s, first, units);
     ptxk__wide_constants(k, f, s);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
