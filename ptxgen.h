@@ -261,7 +261,7 @@ typedef struct ptx_error {
 
 /* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
    x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. Numbers
-   1 to 15 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
+   1 to 18 are no types: ptxgen_kernels.h has formats of weights there, and neither is taken for the other. */
 #define PTX_TYPES(X)                                                                                         \
     X(PRED, "pred", 1, 'p')                                                                                  \
     X(B8, "b8", 8, 'b')                                                                                      \
@@ -311,7 +311,7 @@ typedef struct ptx_error {
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
 typedef enum ptx_type {
     PTX_NONE,
-    PTX__NO_TYPE = 15, /* the types follow; the last may be 63, as sets of them have 64 bits */
+    PTX__NO_TYPE = 18, /* the types follow; the last may be 63, as sets of them have 64 bits */
     PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT
 } ptx_type;
 #undef PTX__ENUM
@@ -409,9 +409,45 @@ PTXGEN_API ptx_launch ptx_launch_1d(uint64_t threads, uint32_t block);
 /* The same of x by y threads, in blocks of block_x by block_y. */
 PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, uint32_t block_y);
 
+/* A tensor map (CUtensorMap) of a launch. It is a parameter of the entry, of 128 bytes by value, behind the
+   block of arguments: see ptx_param_map. Dimension 0 is the innermost; its elements are adjacent. A number is
+   `times`, multiplied by the field of `bytes` bytes (4 or 8) at offset `field` of the argument struct; with
+   bytes 0, `times` alone. ptx_map_resolve computes from it what the driver takes. */
+#define PTX_MAP_RANK 5
+typedef struct ptx_map_number {
+    uint64_t times;
+    uint32_t field, bytes;
+} ptx_map_number;
+typedef struct ptx_tensor_map {
+    uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
+    uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
+    uint32_t substitute;                 /* offset of the one that is taken where that is 0; 0: none */
+    uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
+    uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
+    uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
+    ptx_map_number size[PTX_MAP_RANK];   /* elements */
+    ptx_map_number stride[PTX_MAP_RANK]; /* bytes between neighbours, multiples of 16; stride[0] is unused. A
+                                            stride of 0 makes a size of 1: the kernel uses index 0 there */
+} ptx_tensor_map;
+
+/* The parameters of cuTensorMapEncodeTiled between the map and its end, in their order. Not in the struct:
+   interleave and out-of-bounds fill, which are 0. */
+typedef struct ptx_map_values {
+    int type; /* CUtensorMapDataType */
+    uint32_t rank;
+    void *address;
+    uint64_t size[PTX_MAP_RANK], stride[PTX_MAP_RANK - 1];
+    uint32_t box[PTX_MAP_RANK], element_stride[PTX_MAP_RANK];
+    int swizzle, l2_promotion;
+} ptx_map_values;
+/* NULL; or the rule that the map of these arguments breaks, such as "a stride is not a multiple of 16 bytes".
+   args: the argument struct of the plan. */
+PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args, ptx_map_values *values);
+
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of
    arguments. An operation that has nothing to do (an empty batch) has no launches. */
 #define PTX_PLAN_MAX 4
+#define PTX_PLAN_MAPS 6
 typedef struct ptx_plan {
     ptx_launch launch[PTX_PLAN_MAX];
     uint32_t launches;
@@ -420,6 +456,8 @@ typedef struct ptx_plan {
     uint64_t zero_bytes;      /* of it, from its start: 0 before the first launch, every launch leaves them 0;
                                  what the rest holds is irrelevant */
     uint64_t min_bytes;       /* global bytes that any implementation must move: the lower bound */
+    uint32_t maps;            /* tensor maps of all launches; 0 for most operations */
+    ptx_tensor_map map[PTX_PLAN_MAPS];
 } ptx_plan;
 
 /* An operation: a generator with its description's size, so that launch code can cache it without knowing it.
@@ -2341,6 +2379,9 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
 #define ptx_param_bytes(k, name, bytes, align) ptx_param_bytes_((k), PTX__AT, (name), (bytes), (align))
 PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
                                     uint32_t align);
+/* A tensor map (CUtensorMap) by value: its address, as PTX_TENSOR_G2S and PTX_TENSOR_S2G take it. From sm_90
+   on. */
+#define ptx_param_map(k, name) ptx_cvta(k, ptx_param_bytes(k, name, 128, 64))
 /* Shared memory of the block, count elements, at least `align` bytes aligned (0: the element's size): its
    address. Contents are undefined at start. */
 #define ptx_shared(k, name, type, count, align) ptx_shared_((k), PTX__AT, (name), (type), (count), (align))
@@ -2636,6 +2677,10 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_bulk_load(k, to, from, bytes, mbarrier)                                                          \
     ptx_op4(k, PTX_BULK_G2S, 0, to, from, bytes, mbarrier)
 #define ptx_bulk_store(k, to, from, bytes) ptx_op3(k, PTX_BULK_S2G, 0, to, from, bytes)
+/* The same with a box of a matrix, as its tensor map describes it; x, y: of the box's first element. map: a
+   generic address. */
+#define ptx_tensor_load_2d(k, to, map, x, y, mbarrier) ptx_op5(k, PTX_TENSOR_G2S, 0, to, map, x, y, mbarrier)
+#define ptx_tensor_store_2d(k, map, x, y, from) ptx_op4(k, PTX_TENSOR_S2G, 0, map, x, y, from)
 #define ptx_mbarrier_init(k, mbarrier, count) ptx_op2(k, PTX_MBARRIER_INIT, 0, mbarrier, count)
 #define ptx_mbarrier_inval(k, mbarrier) ptx_op1(k, PTX_MBARRIER_INVAL, 0, mbarrier)
 #define ptx_mbarrier_arrive(k, mbarrier) ptx_op1(k, PTX_MBARRIER_ARRIVE, 0, mbarrier)
@@ -2644,6 +2689,21 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 #define ptx_mbarrier_test_wait(k, mbarrier, state) ptx_op2(k, PTX_MBARRIER_TEST_WAIT, 0, mbarrier, state)
 #define ptx_mbarrier_try_wait(k, mbarrier, parity)                                                           \
     ptx_op2(k, PTX_MBARRIER_TRY_WAIT_PARITY, 0, mbarrier, parity)
+/* Wait, by a loop of try_wait, until the phase of that parity (0 or 1) has completed. A new mbarrier is in
+   phase 0: a wait for parity 0 waits for its first completion, one for parity 1 returns at once. */
+#define ptx_mbarrier_wait(k, mbarrier, parity) ptx_mbarrier_wait_((k), PTX__AT, (mbarrier), (parity))
+PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbarrier, ptx_val parity);
+/* A position in a ring of stages with mbarriers: the next stage, and the parity of the phase that its
+   mbarriers complete in this round. A consumer waits for `parity` of the full stage, a producer for the other
+   parity of the empty one. */
+typedef struct ptx_ring {
+    ptx_var stage, parity; /* of type u32, both 0 at first */
+    uint32_t stages;
+} ptx_ring;
+#define ptx_ring_new(k, stages) ptx_ring_new_((k), PTX__AT, (stages))
+#define ptx_ring_next(k, ring) ptx_ring_next_((k), PTX__AT, (ring)) /* to the next stage, or the next round */
+PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages);
+PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring);
 #define ptx_mapa(k, address, rank) ptx_op2(k, PTX_MAPA, 0, address, rank) /* in another block */
 #define ptx_cluster_arrive(k) ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, 0)
 #define ptx_cluster_wait(k) ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT, 0)
@@ -2882,6 +2942,12 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]);
 PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                            ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                            const ptx_val *operands);
+/* The usual form: sums in f32, both matrices in shared memory, given by descriptors, with their rows along k
+   (B: n rows). add: a predicate; where it is false, d is the product alone. */
+#define ptx_wgmma_f32(k, a_type, b_type, n, d, a, b, add)                                                    \
+    ptx_wgmma_f32_((k), PTX__AT, (a_type), (b_type), (n), (d), (a), (b), (add))
+PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
+                               const ptx_var *d, ptx_val a, ptx_val b, ptx_val add);
 /* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
    the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. */
 #define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
@@ -3259,7 +3325,8 @@ typedef struct ptx__type_fact {
 #define PTX__GAP {"no type", 0, '-'}
 static const ptx__type_fact ptx__types[] = {
     {"none", 0, '-'}, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
-    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX_TYPES(PTX__ROW)};
+    PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP, PTX__GAP,
+    PTX__GAP, PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
 #undef PTX__GAP
 
@@ -3953,6 +4020,55 @@ PTXGEN_API ptx_launch ptx_launch_2d(uint64_t x, uint64_t y, uint32_t block_x, ui
     launch.grid[1] = rows.grid[0];
     launch.block[1] = block_y;
     return launch;
+}
+
+static uint64_t ptx__map_number(const ptx_map_number *n, const char *args) {
+    uint64_t wide = 1;
+    uint32_t half;
+    if (n->bytes == 8) memcpy(&wide, args + n->field, 8);
+    if (n->bytes == 4) memcpy(&half, args + n->field, 4), wide = half;
+    return wide && n->times > UINT64_MAX / wide ? UINT64_MAX : n->times * wide;
+}
+
+PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args, ptx_map_values *values) {
+    static const uint8_t types[][2] = {
+        {PTX_U8, 0},  {PTX_S8, 0},  {PTX_B8, 0},  {PTX_E4M3, 0}, {PTX_E5M2, 0}, {PTX_U16, 1},
+        {PTX_B16, 1}, {PTX_U32, 2}, {PTX_B32, 2}, {PTX_S32, 3},  {PTX_U64, 4},  {PTX_B64, 4},
+        {PTX_S64, 5}, {PTX_F16, 6}, {PTX_F32, 7}, {PTX_F64, 8},  {PTX_BF16, 9}, {PTX_TF32, 11}};
+    ptx_map_values v;
+    uint64_t address;
+    uint32_t i, bytes;
+    memset(values, 0, sizeof *values);
+    memset(&v, 0, sizeof v);
+    if (!map || !args) return "map or arguments are NULL";
+    for (i = 0; i < sizeof types / sizeof *types && types[i][0] != map->type;) i++;
+    if (i == sizeof types / sizeof *types) return "the type is none of a tensor map";
+    v.type = types[i][1];
+    bytes = ptx_type_bytes((ptx_type)map->type);
+    if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
+    v.rank = map->rank;
+    memcpy(&address, (const char *)args + map->address, 8);
+    if (!address && map->substitute) memcpy(&address, (const char *)args + map->substitute, 8);
+    v.address = (void *)(uintptr_t)address;
+    if (!address || address % 16) return "the address is not a multiple of 16";
+    for (i = 0; i < map->rank; i++) {
+        v.size[i] = ptx__map_number(&map->size[i], (const char *)args);
+        if (!v.size[i] || v.size[i] > UINT64_C(1) << 32) return "a size is not 1 to 2^32";
+        v.box[i] = map->box[i];
+        v.element_stride[i] = 1;
+        if (!v.box[i] || v.box[i] > 256) return "a box is not 1 to 256 elements";
+        if (!i) continue;
+        v.stride[i - 1] = ptx__map_number(&map->stride[i], (const char *)args);
+        if (!v.stride[i - 1]) v.size[i] = 1, v.stride[i - 1] = 16;
+        if (v.stride[i - 1] % 16) return "a stride is not a multiple of 16 bytes";
+        if (v.stride[i - 1] >> 40) return "a stride is not below 2^40 bytes";
+    }
+    v.swizzle = map->swizzle == 128 ? 3 : map->swizzle == 64 ? 2 : map->swizzle == 32 ? 1 : 0;
+    if (v.box[0] * bytes % 16 || (map->swizzle && v.box[0] * bytes > map->swizzle))
+        return "the rows of a box are not multiples of 16 bytes, at most the swizzle";
+    v.l2_promotion = 3; /* 256 bytes */
+    *values = v;
+    return NULL;
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
@@ -8011,6 +8127,14 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
+PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
+                               const ptx_var *d, ptx_val a, ptx_val b, ptx_val add) {
+    ptx_val v[7];
+    v[0] = a, v[1] = b, v[2] = add, v[3] = v[4] = ptx_imm(1), v[5] = v[6] = ptx_imm(0);
+    ptx_wgmma_(k, site, PTX_WGMMA_F32, 0, a_type, b_type, n, d,
+               a_type == PTX_F16 || a_type == PTX_BF16 ? 7 : 5, v);
+}
+
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
                                          uint32_t stride, uint32_t swizzle) {
     uint64_t fixed, mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -8241,6 +8365,30 @@ PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
 PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
     ptx__scope *s = ptx__innermost_loop(k, site, "while");
     if (s) ptx__branch_unless(k, site, p, s->done);
+}
+
+PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbarrier, ptx_val parity) {
+    ptx_loop_(k, site);
+    ptx_while_(k, site, ptx_inv(ptx_op2_(k, site, PTX_MBARRIER_TRY_WAIT_PARITY, 0, mbarrier, parity)));
+    ptx_end_(k, site);
+}
+
+PTXGEN_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages) {
+    ptx_ring ring;
+    ring.stage = ptx_var_new_(k, site, ptx_u32(0));
+    ring.parity = ptx_var_new_(k, site, ptx_u32(0));
+    ring.stages = stages;
+    if (!stages) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_ring_new: a ring has at least one stage");
+    return ring;
+}
+
+PTXGEN_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
+    ptx_val parity = ptx_get_(k, site, ring.parity);
+    ptx_val next = ptx_op2_(k, site, PTX_ADD, 0, ptx_get_(k, site, ring.stage), ptx_u32(1));
+    ptx_val wraps = ptx_op2_(k, site, PTX_SETP, PTX_EQ, next, ptx_u32(ring.stages));
+    ptx_val other = ptx_op2_(k, site, PTX_XOR, 0, parity, ptx_u32(1));
+    ptx_set_(k, site, ring.stage, ptx_op3_(k, site, PTX_SELP, 0, ptx_u32(0), next, wraps));
+    ptx_set_(k, site, ring.parity, ptx_op3_(k, site, PTX_SELP, 0, other, parity, wraps));
 }
 
 /* Whether a for never ends: its step is 0, or wraps around the type before it reaches the limit. */

@@ -213,7 +213,8 @@ typedef struct ptxcu_device {
     int ordinal;
     int is_cpu_driver;    /* 1: the driver is the CPU driver of tests/sim */
     int driver_version;   /* 12040 is CUDA 12.4 */
-    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(90) */
+    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(80); from sm_90 on with the features of this
+                             very chip, such as PTX_SM_A(90), if the driver takes them */
     uint32_t max_version; /* newest PTX version of the driver, for ptx_module_desc; 84 is 8.4 */
     uint32_t sm_count;
     uint32_t max_threads_per_block;
@@ -286,6 +287,7 @@ typedef struct ptxcu_call {
         const char *name;
     } tensor[PTXCU_CALL_TENSORS];
     uint64_t args[PTXCU_CALL_ARGS / 8];
+    uint64_t maps[PTX_PLAN_MAPS * 16]; /* tensor maps of the plan */
 } ptxcu_call;
 
 typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_start */
@@ -389,7 +391,10 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuGraphicsUnmapResources, (unsigned n, void **resources, void *stream))                                \
     X(cuGraphicsResourceGetMappedPointer_v2, (uint64_t * address, size_t * bytes, void *resource))           \
     X(cuGraphicsSubResourceGetMappedArray, (void **array, void *resource, unsigned index, unsigned level))   \
-    X(cuGraphicsUnregisterResource, (void *resource))
+    X(cuGraphicsUnregisterResource, (void *resource))                                                        \
+    X(cuTensorMapEncodeTiled, (void *map, int type, uint32_t rank, void *address, const uint64_t *size,      \
+                               const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,  \
+                               int interleave, int swizzle, int l2_promotion, int fill))
 
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
@@ -735,9 +740,10 @@ PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size);
    ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream);
-/* Make all launches of a plan, whose entries take one struct by value. All are checked before the first is
-   made. A plan may have no launches. args: the operation's argument struct of args_bytes bytes, which must be
-   plan->args_bytes. Errors: as ptxcu_launch. */
+/* Make all launches of a plan, whose entries take one struct by value, and behind it the plan's tensor maps.
+   All are checked before the first is made. A plan may have no launches. args: the operation's argument
+   struct of args_bytes bytes, which must be plan->args_bytes. Errors: as ptxcu_launch; SHAPE where an address
+   or a stride does not suit a tensor map; SYMBOL. */
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream);
 
@@ -950,8 +956,10 @@ typedef struct ptxcu_gemm_matrix {
 } ptxcu_gemm_matrix;
 
 typedef struct ptxcu_gemm_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k] */
-    ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart */
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; with
+                               offsets [groups, n, ...], biases [groups, n] */
+    ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart; with x_rows any
+                               number of rows */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* [m, n], y's type, may be y; with one y only; zero: none */
     ptxcu_tensor y;         /* f32, f16 or bf16 [m, n] */
@@ -964,6 +972,8 @@ typedef struct ptxcu_gemm_desc {
     ptxcu_gemm_matrix more[2];
     uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU: weights is the gate matrix, more[0].weights up; 0: none */
     uint32_t unused; /* 0 */
+    ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
+    ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
 } ptxcu_gemm_desc;
 
 PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_call *call);
@@ -1784,12 +1794,15 @@ static uint32_t ptxcu__ptx_of_cuda(int version) {
 }
 
 /* PTX for a chip runs on all later chips, so an unknown chip gets the target of the newest known chip below
-   it. */
-static ptx_target ptxcu__target_of(int capability) {
-    static const uint8_t known[] = {121, 120, 110, 103, 100, 90, 89, 87, 86, 80, 75};
+   it. A known chip gets its own features (sm_90a) where the PTX version has them. */
+static ptx_target ptxcu__target_of(int capability, uint32_t version) {
+    static const uint8_t known[][2] = {{121, 88}, {120, 87}, {110, 90}, {103, 88}, {100, 86}, {90, 80},
+                                       {89, 255}, {87, 255}, {86, 255}, {80, 255}, {75, 255}};
     size_t i;
     for (i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (capability >= known[i]) return PTX_SM(known[i]);
+        if (capability >= known[i][0])
+            return capability == known[i][0] && version >= known[i][1] ? PTX_SM_A(known[i][0])
+                                                                       : PTX_SM(known[i][0]);
     return PTX_SM(capability);
 }
 
@@ -1808,8 +1821,8 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     d->is_cpu_driver = strncmp(d->name, "ptxsim", 6) == 0;
     d->memory_bytes = total;
     cu->capability = (uint32_t)(ptxcu__get_attribute(cu, 75) * 10 + ptxcu__get_attribute(cu, 76));
-    d->target = ptxcu__target_of((int)cu->capability);
     d->max_version = ptxcu__ptx_of_cuda(d->driver_version);
+    d->target = ptxcu__target_of((int)cu->capability, d->max_version);
     d->max_threads_per_block = (uint32_t)ptxcu__get_attribute(cu, 1);
     for (i = 0; i < 3; i++) {
         d->max_block[i] = (uint32_t)ptxcu__get_attribute(cu, 2 + i);
@@ -4659,17 +4672,46 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
     PTXCU__IN_CONTEXT(cu, ptxcu__launch(cu, program, geometry, args, count, stream));
 }
 
-static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
-                             size_t args_bytes, ptxcu_stream stream) {
-    ptxcu__entry *entries[PTX_PLAN_MAX];
-    void *params[1];
+/* Encode the tensor maps of a plan, 16 words each. */
+static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan *plan, const void *args,
+                                     uint64_t *maps) {
+    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* the driver wants 64 bytes */
+    ptx_map_values v;
+    const char *rule;
     uint32_t i;
+    int result;
+    if (plan->maps > PTX_PLAN_MAPS)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a plan of %u tensor maps, at most %u are possible",
+                           name, (unsigned)plan->maps, (unsigned)PTX_PLAN_MAPS);
+    if (!cu->optional.cuTensorMapEncodeTiled)
+        return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s needs cuTensorMapEncodeTiled, which this library lacks",
+                           name);
+    for (i = 0; i < plan->maps; i++) {
+        if ((rule = ptx_map_resolve(&plan->map[i], args, &v)) != NULL)
+            return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: tensor map %u: %s", name, (unsigned)i, rule);
+        result = cu->optional.cuTensorMapEncodeTiled(map, v.type, v.rank, v.address, v.size, v.stride, v.box,
+                                                     v.element_stride, 0, v.swizzle, v.l2_promotion, 0);
+        if (result)
+            return ptxcu__fail_driver(cu, result, "cuTensorMapEncodeTiled(%s, map %u)", name, (unsigned)i);
+        memcpy(maps + 16 * i, map, 128);
+    }
+    return PTXCU_E_NONE;
+}
+
+/* maps: the plan's tensor maps; NULL: they are encoded. */
+static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
+                             size_t args_bytes, const uint64_t *maps, ptxcu_stream stream) {
+    ptxcu__entry *entries[PTX_PLAN_MAX];
+    uint64_t encoded[PTX_PLAN_MAPS * 16];
+    void *params[1 + PTX_PLAN_MAPS];
+    uint32_t i, j, n;
     PTXCU__TRY(ptxcu__check_program(cu, "ptxcu_run", program));
     if (!plan) return ptxcu__fail_null(cu, "ptxcu_run", "plan");
     if (plan->launches > PTX_PLAN_MAX)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "ptxcu_run: a plan of %u launches, at most %u are possible",
                            (unsigned)plan->launches, (unsigned)PTX_PLAN_MAX);
     if (plan->launches == 0) return PTXCU_E_NONE;
+    if (plan->maps > PTX_PLAN_MAPS) return ptxcu__encode_maps(cu, "ptxcu_run", plan, args, encoded);
     if (!args) return ptxcu__fail_null(cu, "ptxcu_run", "args");
     if (plan->args_bytes != args_bytes)
         return ptxcu__fail(cu, PTXCU_E_ARGS,
@@ -4679,17 +4721,30 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
         const ptxcu__entry *e;
         PTXCU__TRY(ptxcu__prepare_launch(cu, program, &plan->launch[i], &entries[i]));
         e = entries[i];
-        if (e->known && e->param_count != 1)
-            return ptxcu__fail(cu, PTXCU_E_ARGS,
-                               "entry '%s' has %u parameters; a plan's entries have one block", e->name,
-                               (unsigned)e->param_count);
+        for (j = n = 0; j < plan->maps; j++) n += plan->map[j].launch == i;
+        if (e->known && e->param_count != 1 + n)
+            return ptxcu__fail(
+                cu, PTXCU_E_ARGS,
+                "entry '%s' has %u parameters; this plan gives it one block and %u tensor maps", e->name,
+                (unsigned)e->param_count, (unsigned)n);
+        for (j = 1; j <= n && e->known; j++)
+            if (e->params[j].bytes != 128 || e->params[j].type != PTX_B8)
+                return ptxcu__fail(cu, PTXCU_E_ARGS,
+                                   "entry '%s': parameter '%s' is no tensor map of 128 bytes", e->name,
+                                   e->params[j].name);
         if (e->known && e->params[0].bytes != args_bytes)
             return ptxcu__fail(cu, PTXCU_E_ARGS, "entry '%s': parameter '%s' has %u bytes, %llu are given",
                                e->name, e->params[0].name, (unsigned)e->params[0].bytes,
                                (unsigned long long)args_bytes);
     }
+    if (!maps && plan->maps) {
+        PTXCU__TRY(ptxcu__encode_maps(cu, "ptxcu_run", plan, args, encoded));
+        maps = encoded;
+    }
     params[0] = (void *)(uintptr_t)args;
     for (i = 0; i < plan->launches; i++) {
+        for (j = n = 0; j < plan->maps; j++)
+            if (plan->map[j].launch == i) params[1 + n++] = (void *)(uintptr_t)(maps + 16 * j);
         PTXCU__TRY(ptxcu__launch_entry(cu, entries[i], &plan->launch[i], params, stream));
     }
     return PTXCU_E_NONE;
@@ -4698,7 +4753,7 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream) {
     PTXCU__REQUIRE_READY(cu);
-    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, stream));
+    PTXCU__IN_CONTEXT(cu, ptxcu__run(cu, program, plan, args, args_bytes, NULL, stream));
 }
 
 /* -- calls -- */
@@ -4749,7 +4804,13 @@ static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu
     return PTXCU_E_NONE;
 }
 
-/* Complete a call that has its tensors and plan: build the program, copy arguments and workspace. */
+static ptxcu_code ptxcu__encode_call(ptxcu *cu, ptxcu_call *call, const char *name, const void *args) {
+    if (!call->plan.maps) return PTXCU_E_NONE;
+    PTXCU__IN_CONTEXT(cu, ptxcu__encode_maps(cu, name, &call->plan, args, call->maps));
+}
+
+/* Complete a call that has its tensors and plan: build the program, encode the tensor maps, copy arguments
+   and workspace. */
 static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
                                        const void *args, size_t bytes, const ptxcu_tensor *workspace) {
     ptxcu_code code;
@@ -4757,6 +4818,7 @@ static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_op
     call->clears = cu->clears;
     ptxcu__unlock(&cu->table_mutex);
     code = ptxcu_operation_(cu, "ptxgen_cuda.h", op, desc, &call->program);
+    if (code == PTXCU_E_NONE) code = ptxcu__encode_call(cu, call, op->name, args);
     if (code != PTXCU_E_NONE) {
         memset(call, 0, sizeof *call);
         return code;
@@ -4881,7 +4943,7 @@ static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_st
                                       call->name);
         if (!capturing) ptxcu__mark_zeroed(cu, call->workspace_block, call->workspace_address, call);
     }
-    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
+    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, call->maps, stream);
 }
 
 static ptxcu_code ptxcu__run_call(ptxcu *cu, const char *function, const ptxcu_call *call,
@@ -5336,8 +5398,9 @@ static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uin
 }
 
 /* Require rows of weights: bytes of a format, or elements of a plain type. */
+/* groups: 0, or the first dimension. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
-                                   uint32_t format, uint64_t k) {
+                                   uint32_t format, uint64_t k, uint64_t groups) {
     ptx_type plain = format == PTXK_F32    ? PTX_F32
                      : format == PTXK_F16  ? PTX_F16
                      : format == PTXK_BF16 ? PTX_BF16
@@ -5350,11 +5413,14 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
     if (c->code == PTXCU_E_NONE && !row)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s: %llu values are no whole number of blocks of %s",
                               c->name, name, (unsigned long long)k, ptxk_format_name(format));
-    if (plain != PTX_NONE && t->type == (uint32_t)plain)
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
-    else
-        ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8), 16,
-                       "n, bytes of a row", 2, PTXCU__ANY, row, 0, 0);
+    plain = plain != PTX_NONE && t->type == (uint32_t)plain ? plain : PTX_NONE;
+    if (plain != PTX_NONE) row = k;
+    ptxcu__require(c, name, t, PTXCU__DENSE,
+                   plain != PTX_NONE ? PTXCU__TYPE(plain) : PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8), 16,
+                   groups             ? "groups, n, a row"
+                   : plain != PTX_NONE ? "n, k"
+                                      : "n, bytes of a row",
+                   groups ? 3 : 2, groups ? groups : PTXCU__ANY, groups ? PTXCU__ANY : row, row, 0);
 }
 
 static void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
@@ -6038,6 +6104,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         kernel.precision = desc->precision;
         kernel.scale = desc->scale;
         kernel.soft_cap = desc->soft_cap;
+        shape.target = cu->info.target;
         shape.batch = (uint32_t)batch;
         shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
         shape.kv_len = cumulative && desc->kv_len && desc->kv_len < keys ? desc->kv_len : (uint32_t)keys;
@@ -6105,7 +6172,7 @@ static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxc
     const ptxcu_tensor *bias = i ? &desc->more[i - 1].bias : &desc->bias,
                        *y = i ? &desc->more[i - 1].y : &desc->y;
     uint32_t format = i ? desc->more[i - 1].format : desc->format;
-    ptxcu__require_weights(c, names[i][0], w, format, k);
+    ptxcu__require_weights(c, names[i][0], w, format, k, 0);
     if (desc->bias.owner) /* for all matrices or none */
         ptxcu__require(c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0], 0,
                        0, 0);
@@ -6208,16 +6275,25 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
     ptxk_gemm_args args;
     const ptxcu_tensor *w, *bias, *y;
     uint32_t format[3], i, matrices;
-    uint64_t n, k, m;
+    uint64_t n, k, m, groups, rows; /* rows: of a matrix */
     PTXCU__TRY(ptxcu__begin_check(&c, cu, "gemm", desc, call));
     memset(&kernel, 0, sizeof kernel);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    n = desc->weights.shape[0];
-    m = desc->x.shape[0];
+    groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
+    n = desc->weights.shape[groups ? 1 : 0];
+    m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
+    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
+                   "groups + 1", 1, PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4, "m",
+                   1, PTXCU__ANY, 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && ((desc->offsets.owner && !groups) || (desc->x_rows.owner && !groups)))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: offsets has %u elements, must have groups + 1%s",
+                             (unsigned)(desc->offsets.owner ? desc->offsets.shape[0] : 0),
+                             desc->x_rows.owner ? ": x_rows is set" : "");
     ptxcu__require_flag(&c, "more[0].unused", desc->more[0].unused, 0);
     ptxcu__require_flag(&c, "more[1].unused", desc->more[1].unused, 0);
     if (c.code == PTXCU_E_NONE && desc->gated && desc->gated != PTXK_GEMM_SWIGLU
@@ -6249,20 +6325,20 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: more[%u].%s is set, and must not be %s",
                                  (unsigned)(i - 1), stray, i < matrices ? "with gated" : "without weights");
         if (i >= matrices) continue;
-        ptxcu__require_weights(&c, names[i][0], w, format[i], k);
+        ptxcu__require_weights(&c, names[i][0], w, format[i], k, groups);
+        rows = w->shape[groups ? 1 : 0];
         if (desc->bias.owner) /* for all matrices or none */
-            ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "n", 1, w->shape[0],
-                           0, 0, 0);
+            ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16,
+                           groups ? "groups, n" : "n", groups ? 2 : 1, groups ? groups : rows, rows, 0, 0);
         if (c.code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: %s is set, and bias is not", names[i][1]);
         if (!i || !desc->gated)
             ptxcu__require(&c, names[i][2], y, PTXCU__ROWS | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
-                           i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, w->shape[0],
-                           0, 0);
+                           i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, rows, 0, 0);
         args.matrix[i].weights = w->address;
         args.matrix[i].bias = bias->address;
         args.matrix[i].y = y->address;
-        args.matrix[i].n = (uint32_t)w->shape[0];
+        args.matrix[i].n = (uint32_t)rows;
     }
     ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16, "k",
                    1, k, 0, 0, 0);
@@ -6275,12 +6351,17 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         kernel.third = format[2];
         kernel.x_type = desc->x.type;
         kernel.output_type = desc->y.type;
-        kernel.columns = ptxk_gemm_columns((uint32_t)m);
+        kernel.columns = ptxk_gemm_columns((uint32_t)(groups ? (m + groups - 1) / groups : m));
         kernel.precision = desc->precision;
         kernel.flags = (desc->norm ? (uint32_t)PTXK_GEMM_NORM : 0)
                        | (desc->gamma.owner ? (uint32_t)PTXK_GEMM_GAMMA : 0)
                        | (desc->residual.owner ? (uint32_t)PTXK_GEMM_RESIDUAL : 0)
-                       | (desc->bias.owner ? (uint32_t)PTXK_GEMM_BIAS : 0) | desc->gated;
+                       | (desc->bias.owner ? (uint32_t)PTXK_GEMM_BIAS : 0)
+                       | (groups ? (uint32_t)PTXK_GEMM_GROUPED : 0) | desc->gated;
+        shape.groups = args.groups = (uint32_t)groups;
+        args.offsets = desc->offsets.address;
+        args.x_rows = desc->x_rows.address;
+        args.x_count = (uint32_t)desc->x.shape[0];
         shape.m = (uint32_t)m;
         shape.n = (uint32_t)n;
         shape.k = (uint32_t)k;
@@ -6432,7 +6513,6 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.batch = shape.batch = (uint32_t)batch;
         args.sm_count = shape.sm_count = cu->info.sm_count;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
         args.a = desc->a.address;
         args.b = desc->b.address;
         args.c = desc->c.address;
@@ -6451,6 +6531,8 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
         args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
         args.beta = desc->beta;
+        shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
+        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }
@@ -6648,7 +6730,7 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *des
                    0, 0);
     ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, "tokens, n", 2,
                    desc->ids.shape[0], PTXCU__ANY, 0, 0);
-    ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1]);
+    ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1], 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.n = (uint32_t)desc->y.shape[1];
         kernel.format = desc->format;

@@ -197,7 +197,10 @@
     X("Q, K and V, 64 columns", PTXK_Q8_0, PTX_F32, PTX_F16, 64, 0, 3, PTXK_Q4_0, PTXK_F16)                  \
     X("SwiGLU, Q4_K", PTXK_Q4_K, PTX_F32, PTX_F32, 8, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)                 \
     X("SwiGLU, Q6_K, 32 columns", PTXK_Q6_K, PTX_F32, PTX_F32, 32, 0, 3 | PTXK_GEMM_SWIGLU, PTXK_Q6_K, 0)    \
-    X("GeGLU, f16, 64 columns", PTXK_F16, PTX_F16, PTX_F16, 64, 0, PTXK_GEMM_GEGLU, PTXK_F16, 0)
+    X("GeGLU, f16, 64 columns", PTXK_F16, PTX_F16, PTX_F16, 64, 0, PTXK_GEMM_GEGLU, PTXK_F16, 0)             \
+    X("groups", PTXK_Q8_0, PTX_F32, PTX_F32, 8, 0, PTXK_GEMM_GROUPED | PTXK_GEMM_BIAS, 0, 0)                 \
+    X("groups, SwiGLU, 64 columns", PTXK_Q4_K, PTX_F32, PTX_F32, 64, 0,                                      \
+      PTXK_GEMM_GROUPED | PTXK_GEMM_SWIGLU, PTXK_Q4_K, 0)
 
 #define EXAMPLES_norm(X)                                                                                     \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \

@@ -13,8 +13,8 @@
 
 typedef struct matrix {
     int type; /* of blocks.h */
-    uint32_t n;
-    size_t row_bytes, y_bytes;
+    uint32_t n; /* rows; of a group, all of which have their weights `group_bytes` apart */
+    size_t row_bytes, y_bytes, group_bytes;
     unsigned char *weights;
     float *bias;
     void *y; /* read back */
@@ -27,6 +27,8 @@ typedef struct problem {
     int in_place; /* y is the residual */
     uint32_t x_stride, y_stride, residual_stride; /* 0: packed */
     uint32_t row_step, column_step;               /* of what is compared */
+    uint32_t *offsets, *x_rows, x_count;          /* with PTXK_GEMM_GROUPED; x_rows may be NULL */
+    size_t group_gap;                             /* bytes between the weights of two groups */
     uint32_t matrices, outputs;
     matrix m[3];
     void *x;
@@ -41,59 +43,43 @@ static enum ref_format ref_of(uint32_t type)
     return type == PTX_F16 ? REF_F16 : type == PTX_BF16 ? REF_BF16 : REF_F32;
 }
 
-static void random_factor(unsigned char *at, double size)
-{
-    uint16_t any = (uint16_t)random_u32();
-    if (size > 0) ref_put_u16(at, ref_to_f16(size * (0.5 + fabs(random_within(1)))));
-    else ref_put_u16(at, (uint16_t)(any & ((any & 0x7c00) == 0x7c00 ? 0xbfff : 0xffff)));
-}
-
-/* Any bits are weights, but factors are finite: `size` large, or with 0 any. */
-static void random_blocks(int type, unsigned char *at, size_t bytes, double size)
-{
-    size_t step = ref_block_bytes(type), i;
-    for (i = 0; i < bytes; i++) at[i] = (unsigned char)random_u32();
-    for (i = 0; i < bytes; i += step) {
-        float x = (float)(size > 0 ? random_within(size * 30)
-                                   : ldexp(random_within(1), (int)random_below(40) - 30));
-        switch (type) {
-        case REF_BLOCK_F32: memcpy(at + i, &x, 4); break;
-        case REF_BLOCK_BF16: ref_put_u16(at + i, ref_to_bf16((double)x)); break;
-        case REF_BLOCK_F16:
-            random_factor(at + i, size > 0 ? 30 * size : 0);
-            if (size > 0 && random_below(2)) at[i + 1] |= 0x80;
-            break;
-        case REF_BLOCK_Q6_K: random_factor(at + i + 208, size / 16); break;
-        case REF_BLOCK_Q4_K:
-        case REF_BLOCK_Q5_K:
-            random_factor(at + i + 2, size / 4);
-            random_factor(at + i, size / 31);
-            break;
-        default: random_factor(at + i, size);
-        }
-    }
-}
-
 static uint32_t stride_or(uint32_t stride, uint32_t n)
 {
     return stride ? stride : n;
 }
 
+static uint32_t groups_of(const problem *p)
+{
+    return p->desc.flags & PTXK_GEMM_GROUPED ? p->shape.groups : 1;
+}
+
+/* The group of a row of y; all groups: the row is of none. */
+static uint32_t group_of(const problem *p, uint32_t row)
+{
+    uint32_t g = 0;
+    if (!p->offsets) return 0;
+    while (g < p->shape.groups && (row < p->offsets[g] || row >= p->offsets[g + 1])) g++;
+    return g;
+}
+
 static void matrix_new(problem *p, uint32_t i, uint32_t format, uint32_t n, double size)
 {
     matrix *m = &p->m[i];
-    uint32_t r;
+    uint32_t r, groups = groups_of(p);
     m->type = type_of(format);
     m->n = n;
     m->row_bytes = ref_row_bytes(m->type, p->shape.k);
     CHECK(m->row_bytes == ptxk_row_bytes(format, p->shape.k));
-    m->weights = (unsigned char *)malloc(m->row_bytes * n + 4);
-    random_blocks(m->type, m->weights, m->row_bytes * n, size);
-    m->bias = (float *)malloc(n * sizeof *m->bias);
-    for (r = 0; r < n; r++) m->bias[r] = (float)random_within(2);
+    m->group_bytes = m->row_bytes * n;
+    if (groups > 1) m->group_bytes += (16 - m->group_bytes % 16) % 16 + p->group_gap;
+    m->weights = (unsigned char *)malloc(m->group_bytes * groups + 4);
+    for (r = 0; r < groups; r++)
+        random_blocks(m->type, m->weights + r * m->group_bytes, m->row_bytes * n, size, -30, 10);
+    m->bias = (float *)malloc(n * groups * sizeof *m->bias);
+    for (r = 0; r < n * groups; r++) m->bias[r] = (float)random_within(2);
 }
 
-static problem problem_of(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, double size)
+static problem problem_of_groups(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, double size, size_t gap)
 {
     problem p;
     uint32_t pair = desc->flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU), k = shape->k, m = shape->m;
@@ -101,6 +87,7 @@ static problem problem_of(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *sha
     memset(&p, 0, sizeof p);
     p.desc = *desc;
     p.shape = *shape;
+    p.group_gap = gap;
     p.eps = 1e-5;
     p.row_step = p.column_step = 1;
     p.matrices = desc->third ? 3 : desc->second || pair ? 2 : 1;
@@ -124,6 +111,11 @@ static problem problem_of(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *sha
     return p;
 }
 
+static problem problem_of(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, double size)
+{
+    return problem_of_groups(desc, shape, size, 0);
+}
+
 static void problem_free(problem *p)
 {
     uint32_t i;
@@ -132,6 +124,8 @@ static void problem_free(problem *p)
         free(p->m[i].bias);
         free(p->m[i].y);
     }
+    free(p->offsets);
+    free(p->x_rows);
     free(p->x);
     free(p->gamma);
     free(p->residual);
@@ -141,6 +135,11 @@ static void problem_free(problem *p)
 static uint32_t y_stride_of(const problem *p, uint32_t i)
 {
     return i ? p->m[i].n : stride_or(p->y_stride, p->m[i].n);
+}
+
+static uint32_t x_rows_of(const problem *p)
+{
+    return p->x_count ? p->x_count : p->shape.m;
 }
 
 /* Plans, launches, reads y back. The weights lie in memory of exactly their size. */
@@ -171,14 +170,22 @@ static void problem_launch(problem *p)
         poison = (unsigned char *)a->y;
         memset(poison, 0xff, a->y_bytes + GUARD); /* NaN in all types */
         if (p->in_place) memcpy(poison, p->residual, a->y_bytes);
-        args.matrix[i].weights = upload(a->weights, a->row_bytes * a->n);
-        args.matrix[i].bias = upload(a->bias, (size_t)a->n * 4);
+        args.matrix[i].weights =
+            upload(a->weights, a->group_bytes * (groups_of(p) - 1) + a->row_bytes * a->n);
+        args.matrix[i].bias = upload(a->bias, (size_t)a->n * groups_of(p) * 4);
+        if (a->group_bytes != a->row_bytes * a->n || random_below(2)) args.group_stride[i] = a->group_bytes;
         args.matrix[i].y = upload(poison, a->y_bytes + GUARD);
         args.matrix[i].n = a->n;
         args.matrix[i].y_stride = i ? 0 : p->y_stride;
     }
-    args.x = upload(p->x, ((size_t)stride_or(p->x_stride, p->shape.k) * (p->shape.m - 1) + p->shape.k)
+    args.x = upload(p->x, ((size_t)stride_or(p->x_stride, p->shape.k) * (x_rows_of(p) - 1) + p->shape.k)
                               * ref_bytes(ref_of(p->desc.x_type)));
+    if (p->offsets) {
+        args.groups = p->shape.groups;
+        args.offsets = upload(p->offsets, ((size_t)p->shape.groups + 1) * 4);
+        if (p->x_rows) args.x_rows = upload(p->x_rows, (size_t)p->shape.m * 4);
+        args.x_count = p->x_count;
+    }
     args.x_stride = p->x_stride;
     args.gamma = upload(p->gamma, (size_t)p->shape.k * 4);
     args.residual = p->in_place ? args.matrix[0].y
@@ -221,8 +228,23 @@ static void problem_launch(problem *p)
     cu.cuMemFree(args.x);
     cu.cuMemFree(args.gamma);
     cu.cuMemFree(args.workspace);
+    if (args.offsets) cu.cuMemFree(args.offsets);
+    if (args.x_rows) cu.cuMemFree(args.x_rows);
     cu.cuModuleUnload(module);
     ptx_module_free(m);
+}
+
+/* FAST, many columns: how large the factors of a row are, as the power of two that it is scaled by is chosen: each
+ * rounding of a weight may be wrong by 2^-31 of that. */
+static double row_factor(const matrix *m, const unsigned char *row)
+{
+    double most = 0, size;
+    size_t i;
+    for (i = 0; i < m->row_bytes; i += ref_block_bytes(m->type)) {
+        size = fmax(fabs(ref_from_f16(ref_u16(row + i))) * 0x1p24, fabs(ref_from_f16(ref_u16(row + i + 2))));
+        if (size > most) most = size;
+    }
+    return most;
 }
 
 /* What row r of matrix i gives with row c of x, before a residual; with its bound and |W| |x|.
@@ -232,39 +254,45 @@ static void problem_launch(problem *p)
  * ones 2^-21 (fast: 2^-11). A tensor core cuts each of the at most 17 terms of a step to 24 bits of the largest, and
  * its sum to 2^-23: 19 u of the sum of all sizes in a unit, in at most 64 steps. Then sums of units and slices,
  * factors and the epilogue, in f32. */
-static double problem_row(const problem *p, uint32_t i, uint32_t r, const float *x, double rms, double *bound,
-                          double *norms)
+static double problem_row(const problem *p, uint32_t i, uint32_t group, uint32_t r, const float *x, double rms,
+                          double *bound, double *norms)
 {
     const matrix *m = &p->m[i];
     const double u = 0x1p-24, fast = p->desc.precision == PTXK_GEMM_FAST;
     const uint32_t values = (uint32_t)ref_block_values(m->type), k = p->shape.k;
     const uint32_t unit = m->type == REF_BLOCK_F32 ? 32 : values == 1 ? 64 : 256;
-    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0;
+    double y = 0, most = 0, direct = 0, size_sum = 0, w2 = 0, x2 = 0, relative, weight = 0, step = 0;
     uint32_t j;
     relative = m->type == REF_BLOCK_BF16 ? (fast ? 0x1p-16 : 0x1p-24) : fast ? 0x1p-11 : 0x1p-22;
     if (m->type == REF_BLOCK_F32) weight = fast ? 0x1p-11 : 0x1p-20 + 0x1p-21;
     if (m->type == REF_BLOCK_Q6_K && fast) weight = 0x1p-11;
+    if (fast && p->desc.columns >= 128 && (m->type == REF_BLOCK_Q4_K || m->type == REF_BLOCK_Q5_K)) {
+        weight = 3 * 0x1p-11; /* a scale or minimum, its product, their sum */
+        step = 3 * 0x1p-31 * row_factor(m, m->weights + m->group_bytes * group + m->row_bytes * r);
+    }
     for (j = 0; j < k; j++) {
         double v = fabs((double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1));
         if (v > most) most = v;
     }
     for (j = 0; j < k; j++) {
         double v = (double)x[j] * (p->desc.flags & PTXK_GEMM_GAMMA ? (double)p->gamma[j] : 1), size, e;
-        double w = ref_weight(m->type, m->weights + m->row_bytes * r + j / values * ref_block_bytes(m->type),
+        double w = ref_weight(m->type, m->weights + m->group_bytes * group + m->row_bytes * r
+                                           + j / values * ref_block_bytes(m->type),
                               (int)(j % values), &size);
         e = (relative + u) * fabs(v) + most * (fast ? 0x1p-28 : 0x1p-39);
         y += w * v;
-        direct += fabs(w) * e + weight * size * fabs(v);
+        direct += fabs(w) * e + (weight * size + step) * fabs(v);
         size_sum += size * (fabs(v) + e);
         w2 += w * w;
         x2 += v * v;
     }
-    *bound = direct + (64 * 19 + (double)k / unit + 40) * u * size_sum;
+    /* FAST, many columns: sums of a whole slice in one tensor-core sum */
+    *bound = direct + ((step > 0 ? k / 16.0 : 64) * 19 + (double)k / unit + 40) * u * size_sum;
     *norms = rms * sqrt(w2) * sqrt(x2);
     y *= rms;
     *bound = rms * *bound + 30 * u * fabs(y);
     if (p->desc.flags & PTXK_GEMM_BIAS) {
-        y += (double)m->bias[r];
+        y += (double)m->bias[group * m->n + r];
         *bound += u * fabs(y);
     }
     return y;
@@ -278,16 +306,24 @@ static void compare_row(problem *p, uint32_t i, uint32_t c)
     const enum ref_format in = ref_of(p->desc.x_type), out = ref_of(p->desc.output_type);
     const uint32_t k = p->shape.k, pair = p->desc.flags & (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU);
     char detail[240] = "";
+    const uint32_t group = group_of(p, c), from = p->x_rows ? p->x_rows[c] : c;
     uint32_t r, e, wrong = 0;
     double rms = 1;
-    float *x = (float *)malloc(k * sizeof *x);
-    for (e = 0; e < k; e++) x[e] = (float)ref_get(p->x, in, (size_t)c * stride_or(p->x_stride, k) + e);
+    float *x;
+    if (group == groups_of(p)) { /* not written */
+        for (r = 0; r < p->m[i].n && !p->in_place; r++)
+            CHECK(isnan(ref_get(p->m[i].y, out, (size_t)c * y_stride_of(p, i) + r)));
+        return;
+    }
+    x = (float *)calloc(k, sizeof *x);
+    for (e = 0; e < k && from < x_rows_of(p); e++)
+        x[e] = (float)ref_get(p->x, in, (size_t)from * stride_or(p->x_stride, k) + e);
     if (p->desc.flags & PTXK_GEMM_NORM) rms = ref_rms(x, k, (double)(float)p->eps);
     for (r = random_below(p->row_step); r < p->m[i].n; r += p->row_step) {
         double have = ref_get(p->m[i].y, out, (size_t)c * y_stride_of(p, i) + r), bound, norms, want, error;
-        want = problem_row(p, i, r, x, rms, &bound, &norms);
+        want = problem_row(p, i, group, r, x, rms, &bound, &norms);
         if (pair) {
-            double up_bound, up = problem_row(p, 1, r, x, rms, &up_bound, &norms), g = want;
+            double up_bound, up = problem_row(p, 1, group, r, x, rms, &up_bound, &norms), g = want;
             double z = 0.79788456080286535588 * (g + 0.044715 * g * g * g);
             want = pair == PTXK_GEMM_SWIGLU ? ref_silu(g) : g / (1 + exp(-2 * z));
             bound = 1.13 * bound * (fabs(up) + up_bound) + fabs(want) * up_bound

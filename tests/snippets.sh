@@ -32,6 +32,10 @@ context() {
         tail='shown(m, text);' run='(2, 100, 4096, 132, 0)'
         ;;
     ptxgen_cuda.h-1) head='(ptx_module *m, const float *host_x, float *host_y)' tail='return 0;' run= ;;
+    operations.md-1)
+        head='(ptx_plan plan, ptxk_matmul_args args, uint32_t launch, void **given, encode_fn cuTensorMapEncodeTiled)'
+        tail='memcpy(given, params, n * sizeof *given); return NULL;' run=
+        ;;
     ptxgen_cuda.h-2) head='(ptxcu *cu, ptxcu_stream stream)' tail= run= ;;
     *) return 1 ;;
     esac
@@ -88,12 +92,27 @@ void shown(ptx_module *m, const char *text) {
         puts(ptx_get_error(m)->message);
     }
     ptx_module_free(m);
-}'
+}
+typedef struct CUtensorMap {
+    uint64_t opaque[16];
+} CUtensorMap;
+typedef int (*encode_fn)(CUtensorMap *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                         const uint32_t *, int, int, int, int);'
 } >"$t/all.c"
 echo 'int main(void) {' >"$t/main.c"
 for s in "$t"/*.h-* "$t"/*.md-*; do
     [ -f "$s" ] || continue
     name=$(basename "$s")
+    case $name in wgmma.md-*) # parts of the example
+        if awk 'NR == FNR {want = want $0 "\n"; next} {all = all $0 "\n"} END {exit !index(all, want)}' \
+            "$s" examples/wgmma.c; then
+            ok
+        else
+            bad "$name is no part of examples/wgmma.c: $(head -n 1 "$s")"
+        fi
+        continue
+        ;;
+    esac
     if ! context "$name"; then
         bad "$name has no context in tests/snippets.sh: $(head -n 1 "$s")"
         continue
@@ -101,6 +120,7 @@ for s in "$t"/*.h-* "$t"/*.md-*; do
     function=snippet_$(echo "$name" | tr -c 'a-zA-Z0-9\n' '_')
     type=void
     [ "$tail" = 'return 0;' ] && type=int
+    case $tail in *'return NULL;') type='const char *' ;; esac
     { echo "$type $function$head;
 $type $function$head {"; cat "$s"; echo "    $tail"; echo '}'; } >>"$t/all.c"
     [ -n "$run" ] && echo "    $function$run;" >>"$t/main.c"

@@ -1025,7 +1025,18 @@ static void everyday(void) {
         o[5] = o[6] = ptx_imm(0);
         ptx_op0(k, PTX_WGMMA_FENCE, 0);
         ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+        ptx_wgmma_f32(k, PTX_F16, PTX_F16, 4, sums, desc[0], desc[1], of_type[PTX_PRED]);
+        ptx_wgmma_f32(k, PTX_TF32, PTX_TF32, 4, sums, desc[0], desc[1], of_type[PTX_PRED]);
+        ptx_wgmma_f32(k, PTX_E4M3, PTX_E5M2, 4, sums, desc[0], desc[1], of_type[PTX_PRED]);
         ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0), ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    }
+    {
+        ptx_ring ring = ptx_ring_new(k, 3);
+        ptx_val map = ptx_cvta(k, blk), y = of_type[PTX_S32];
+        ptx_mbarrier_wait(k, bar, ptx_get(k, ring.parity));
+        ptx_tensor_load_2d(k, tile, map, ptx_get(k, ring.stage), y, bar);
+        ptx_tensor_store_2d(k, map, y, y, tile);
+        ptx_ring_next(k, ring);
     }
     x = ptx_mapa(k, tile, ptx_imm(1)), ptx_ld(k, PTX_U32, ptx_at(x, 4));
     ptx_cluster_arrive(k), ptx_cluster_wait(k);
@@ -1043,7 +1054,11 @@ static void everyday(void) {
         CHECK(ptx_type_of(out[1]) == PTX_PRED);
     }
     ptx_ret(k);
-    PRINTS("90a", "mbarrier.init.shared.b64 [%r\nld.shared::cluster.u32 %r\n.L2::cache_hint.u32 [%d");
+    PRINTS("90a", "mbarrier.init.shared.b64 [%r\nm64n8k8.f32.tf32.tf32 {\nm64n8k32.f32.e4m3.e5m2 {\n"
+                  "mbarrier.try_wait.parity.shared::cta.b64 %p\nxor.b32 %r\nselp.b32 %r\n"
+                  "ld.shared::cluster.u32 %r\n.L2::cache_hint.u32 [%d");
+    begin("90a", 0), ptx_ring_new(k, 0), WRONG(PTX_E_ARGUMENT, "at least one stage");
+    begin("90a", 0), ptx_mbarrier_wait(k, w, ptx_imm(0)), WRONG(PTX_E_ADDRESS, "shared space");
     begin("75", 0), ptx_op1(k, PTX_MBARRIER_INVAL, 0, sh), WRONG(PTX_E_TARGET, "sm_80");
     begin("90", 0), ptx_op0(k, PTX_WGMMA_FENCE, 0), WRONG(PTX_E_TARGET, "needs sm_90a, the target is sm_90");
     begin("90", 0), ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0), WRONG(PTX_E_TARGET, "one of sm_100a");

@@ -210,7 +210,9 @@ static void test_open(const char *library) {
           && ptxcu__ptx_of_cuda(12080) == 87);
     CHECK(ptxcu__ptx_of_cuda(13000) == 90 && ptxcu__ptx_of_cuda(14000) == 90
           && ptxcu__ptx_of_cuda(11080) == 78);
-    CHECK(ptxcu__target_of(90) == 90 && ptxcu__target_of(86) == 86 && ptxcu__target_of(88) == 87);
+    CHECK(ptxcu__target_of(90, 78) == 90 && ptxcu__target_of(86, 90) == 86 && ptxcu__target_of(88, 90) == 87);
+    CHECK(ptxcu__target_of(90, 80) == PTX_SM_A(90) && ptxcu__target_of(100, 90) == PTX_SM_A(100)
+          && ptxcu__target_of(101, 90) == 100 && ptxcu__target_of(121, 87) == 121);
 }
 
 static void test_memory(ptxcu *cu) {

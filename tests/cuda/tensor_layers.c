@@ -135,7 +135,7 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemv: unused is 1, must be 0");
     BAD(gemv, unused, d.more[1].unused = 1, PTXCU_E_ARGUMENT, "gemv: more[1].unused is 1, must be 0");
     BAD(gemv, format, d.format = 77, PTXCU_E_ARGUMENT,
-        "format of weights is 77, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K or _Q6_K");
+        "format of weights is 77, must be one of PTXK_FORMATS, such as PTXK_Q4_K");
     BAD(gemv, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
     BAD(gemv, format, d.more[0].format = 0, PTXCU_E_ARGUMENT, "format of more[0].weights is 0");
     BAD(gemv, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
@@ -238,7 +238,7 @@ static void test_gemm_of_three(ptxcu *cu) {
     BAD(gemm, gated, d.gated = PTXK_GEMM_GEGLU, PTXCU_E_ARGUMENT, "more[0].y is set, and must not be with gated");
     BAD(gemm, unused, d.unused = 1, PTXCU_E_ARGUMENT, "gemm: unused is 1, must be 0");
     BAD(gemm, precision, d.precision = 7, PTXCU_E_SHAPE, "gemm: precision is 7");
-    BAD(gemm, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77, must be PTXK_F32");
+    BAD(gemm, format, d.format = 77, PTXCU_E_ARGUMENT, "format of weights is 77, must be one of PTXK_FORMATS");
     BAD(gemm, format, d.more[0].format = PTXK_F16, PTXCU_E_SHAPE, "more[0].weights");
     BAD(gemm, bias, d.more[0].bias.owner = NULL, PTXCU_E_ARGUMENT, "more[0].bias is a zero tensor");
     BAD(gemm, bias, d.bias.owner = NULL, PTXCU_E_SHAPE, "more[0].bias is set, and bias is not");
@@ -258,6 +258,48 @@ static void test_gemm_of_three(ptxcu *cu) {
     }
     EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "was freed");
     WORKS(cu, ptxcu_tensor_free(cu, &wide));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+}
+
+/* Three groups with 4, 0 and 6 rows of y, which take any rows of x. */
+static void test_gemm_groups(ptxcu *cu) {
+    enum { N = 12, M = 10, X = 5, G = 3 };
+    static const uint32_t offsets[G + 1] = {0, 4, 4, 10}, x_rows[M] = {0, 4, 2, 1, 3, 3, 0, 2, 4, 1};
+    static float w[G * N * K], bias[G * N], x[X * K];
+    ptxcu_gemm_desc d;
+    ptxcu_call call;
+    uint32_t r, c;
+    memset(&d, 0, sizeof d);
+    d.format = PTXK_F32;
+    d.x = numbers(cu, x, 2, X, K, 0);
+    d.weights = numbers(cu, w, 3, G, N, K);
+    d.bias = numbers(cu, bias, 2, G, N, 0);
+    d.offsets = make(cu, PTX_U32, 1, G + 1, 0, 0);
+    d.x_rows = make(cu, PTX_U32, 1, M, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &d.offsets, offsets, sizeof offsets, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.x_rows, x_rows, sizeof x_rows, NULL));
+    d.y = make(cu, PTX_F32, 2, M, N, 0);
+    for (c = 0; c < M; c++)
+        for (r = 0; r < N; r++) {
+            uint32_t row = (c < 4 ? 0u : 2u) * N + r;
+            out[0].want[c * N + r] = dot(w + row * K, x + x_rows[c] * K, K) + (double)bias[row];
+        }
+    out[0].t = &d.y, out[0].n = M * N, out[0].off = 1e-4;
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+    WORKS(cu, ptxcu_gemm_prepare(cu, &d, &call));
+    three_forms(cu, "gemm, groups", &call, out, 1, NULL, NULL);
+    BAD(gemm, offsets, d.offsets.shape[0]--, PTXCU_E_SHAPE,
+        "weights has shape [3, 12, 64], must be [groups, n, a row]");
+    BAD(gemm, offsets, d.offsets = d.x, PTXCU_E_SHAPE, "offsets is of type f32, must be u32");
+    BAD(gemm, offsets, d.offsets.owner = NULL, PTXCU_E_ARGUMENT, "offsets");
+    BAD(gemm, bias, d.bias = d.offsets, PTXCU_E_SHAPE, "bias is of type u32");
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.bias));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.offsets));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.x_rows));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.y));
     WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
 }
 
@@ -596,6 +638,7 @@ int main(int argc, char **argv) {
         test_gemv_of_three(cu);
         test_gemv_swiglu(cu);
         test_gemm_of_three(cu);
+        test_gemm_groups(cu);
         test_gemm_gated(cu, PTXK_GEMM_SWIGLU);
         test_gemm_gated(cu, PTXK_GEMM_GEGLU);
         test_matmul(cu);

@@ -46,6 +46,8 @@ for source in $sources; do
 done
 
 check "saxpy" 0 " 0 wrong" "$build/saxpy"
+check "wgmma" 0 ", 0 wrong" "$build/wgmma"
+check "wgmma elsewhere" 0 "wgmma: not run: .* has no compute capability 9.0" env PTXSIM_DEVICE=sm_80 "$build/wgmma"
 check "a picture that cannot be written" 1 "/nowhere/x.png: No such file" \
     "$build/mandelbrot" --width 8 --height 8 --out /nowhere/x.png
 graph="$build/shader_graph"

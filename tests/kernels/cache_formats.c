@@ -526,6 +526,7 @@ static void prefill(problem *p) {
     desc.soft_cap = p->cap;
     desc.page_size = p->page_size;
     shape.batch = p->batch;
+    shape.target = PTX_SM(p->target);
     shape.q_len = most;
     shape.kv_len = p->page_size ? longest : shortest;
     args.q = upload(q, n * ref_bytes(format));
@@ -679,7 +680,7 @@ static void what_does_not_fit_is_refused(void) {
     ptxk_flash_prefill_desc prefill_desc;
     ptxk_kv_scatter_desc scatter_desc;
     ptxk_flash_decode_shape shape = {1, 10, 10, 4, 0, 0};
-    ptxk_flash_prefill_shape prompt = {1, 4, 4, 0, 0};
+    ptxk_flash_prefill_shape prompt = {1, 4, 4, 0, 0, 0};
     ptxk_kv_scatter_shape tokens = {4};
     ptxk_message why;
     ptx_plan plan;

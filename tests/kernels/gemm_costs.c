@@ -54,7 +54,7 @@ static void instructions_per_weight(void)
         && sass_assemble(ptx_text(m, NULL), image, sizeof image)) {
         for (j = 0; j < sizeof costs / sizeof *costs; j++) {
             ptxk_gemm_desc desc = {0, PTX_F32, PTX_F32, 0, 0, 0, 0, 0};
-            ptxk_gemm_shape shape = {1, 4096, 0, 0, 0, 132, PTX_SM(90)};
+            ptxk_gemm_shape shape = {1, 4096, 0, 0, 0, 132, PTX_SM(90), 0};
             const unsigned char *code;
             ptxk__gemm form;
             ptx_plan plan;
