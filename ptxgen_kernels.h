@@ -7463,6 +7463,15 @@ typedef struct ptxk__prefill {
     float lift;   /* the largest weight is 2^lift */
 } ptxk__prefill;
 
+/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
+   v. */
+static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
+    return rows * f->panels * 128;
+}
+static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
+    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
+}
+
 /* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both, and what has
    arrived of k or v, with its factors, lies behind. */
 static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
@@ -7471,15 +7480,6 @@ static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
 
 static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
     return ptxk__tile_bytes(&f->q) + ptxk__tile_bytes(&f->kv);
-}
-
-/* wgmma: bytes of a tile of so many rows, and of what lies before the mbarriers: q, and two stages of k and
-   v. */
-static uint32_t ptxk__prefill_panel_bytes(const ptxk__prefill *f, uint32_t rows) {
-    return rows * f->panels * 128;
-}
-static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
-    return ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys);
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
@@ -8522,8 +8522,8 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     if (f->panels)
         to = s->place;
     else
-        to =
-            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
+        to = ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)),
+                         1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
@@ -8850,7 +8850,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
+    ptx_val args, shared, tid, lane, warp, p, x, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
