@@ -8850,7 +8850,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, p, x, begin, base, stride, row, safe[2];
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
