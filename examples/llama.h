@@ -247,7 +247,8 @@ static inline uint64_t llama_cache_bytes(const llama *m) {
     uint64_t rows =
         m->options.page_size ? (uint64_t)llama_pages(m) * m->options.page_size : (uint64_t)m->options.max_seq;
     rows *= m->config.kv_heads;
-    if (llama_has_byte_caches(m)) return (rows * m->config.head_dim + 255) & ~255ull; /* factors are aligned */
+    if (llama_has_byte_caches(m)) /* so that each sequence's factors are aligned */
+        return (rows * m->config.head_dim + 255) & ~255ull;
     return rows * m->config.head_dim * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
