@@ -6913,9 +6913,15 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
-                uint32_t dim = 16 * h + e / 2 * (f->bytes ? 1 : 8);
+                int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + dim) * 4)), x);
+                if (!f->bytes) {
+                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                } else if (e < 2) { /* two adjacent dimensions */
+                    pair[0] = x;
+                    pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
