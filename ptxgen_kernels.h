@@ -6919,9 +6919,15 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     for (h = 0; h < dims / 16; h++)
         for (n = 0; n < f->nt; n++)
             for (e = 0; e < 4; e++) {
-                uint32_t dim = 16 * h + e / 2 * (f->bytes ? 1 : 8);
+                int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(((8 * n + e % 2) * f->pitch + dim) * 4)), x);
+                if (!f->bytes) {
+                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                } else if (e < 2) { /* two adjacent dimensions */
+                    pair[0] = x;
+                    pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
@@ -8892,7 +8898,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptxk__prefill_state s;
     ptxk__prefill_block q;
     ptxk__tile_copier copier;
-    ptx_val args, shared, tid, lane, warp, p, x, begin, base, stride, row, safe[2];
+    ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
@@ -8921,11 +8927,11 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     s.outer = ptx_f32((double)f->outer);
     s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     if (f->cache == PTX_E4M3) {
-        x = ptxk__prefill_factor(k, f, &s, 0);
+        base = ptxk__prefill_factor(k, f, &s, 0);
         if (f->inner > 0)
-            s.inner = ptx_mul(k, x, s.inner);
+            s.inner = ptx_mul(k, base, s.inner);
         else
-            s.outer = ptx_mul(k, x, s.outer);
+            s.outer = ptx_mul(k, base, s.outer);
     }
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
@@ -9626,6 +9632,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     begin = ptxk__prefill_range(k, f, &q, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
+    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
     for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: of q; 9, 10: of v before it is turned */
