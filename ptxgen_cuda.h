@@ -87,10 +87,10 @@
           stream can wait for it.
    DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
           stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
-          kernel and its stores are complete. Results are the same; the time of a launch is hidden behind the
-          end of the kernel before. It needs sm_90 and driver 12.3, else the flag has no effect. It holds for
-          operations, and for modules made with ptx_module_desc.dependent_launch; not for cooperative
-          launches. In a graph such launches are joined by programmatic edges.
+          kernel and its stores are complete; gemv fetches weights meanwhile. Results are the same. The time
+          of a launch is hidden behind the end of the kernel before. It needs sm_90 and driver 12.3, else the
+          flag has no effect. It holds for operations, and for modules of ptx_module_desc.dependent_launch;
+          not for cooperative launches. In a graph programmatic edges join such launches.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
