@@ -2328,6 +2328,47 @@ static ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxc
     return PTXCU_E_NONE;
 }
 
+/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+static ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+    static const struct {
+        const char *name;
+        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+    } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
+                 {"two dimensions", {22, 23, 0, 56, 57, 0}},
+                 {"three dimensions", {24, 25, 26, 58, 59, 60}},
+                 {"one dimension in layers", {42, 0, 43, 61, 0, 62}},
+                 {"two dimensions in layers", {27, 28, 29, 63, 64, 65}},
+                 {"a cube map", {52, 52, 0, 66, 66, 0}},
+                 {"cube maps in layers", {53, 53, 54, 67, 67, 68}},
+                 {"one dimension with levels", {77, 0, 0, 55, 0, 0}},
+                 {"two dimensions with levels", {73, 74, 0, 56, 57, 0}},
+                 {"two dimensions for gathers", {45, 46, 0, 56, 57, 0}}};
+    const uint32_t size[3] = {d->width, d->height, d->layers ? ptxcu__array_slices(d) : d->depth};
+    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, most[6], faces, i, n = 3;
+    if (d->layers) kind += 3;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) kind = d->layers ? 6 : 5;
+    if (kind < 2 && d->levels) kind += 7;
+    if (kind == 1 && d->flags & (uint32_t)PTXCU_ARRAY_GATHER) kind = 9;
+    if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
+    for (i = 0; i < n; i++)
+        most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
+        for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
+    for (i = 0; i < n; i++) {
+        if (!most[i] || size[i % 3] <= most[i]) continue;
+        faces = kind == 6 && i % 3 == 2 ? 6 : 1;
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_array_create: %s is %u, this device has at most %u%s of %s",
+                           i % 3 == 0   ? "width"
+                           : i % 3 == 1 ? "height"
+                           : d->layers  ? "layers"
+                                        : "depth",
+                           (unsigned)(size[i % 3] / faces), (unsigned)(most[i] / faces),
+                           i < 3 ? "" : " for a surface", kinds[kind].name);
+    }
+    return PTXCU_E_NONE;
+}
+
 static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     ptxcu__array_desc a;
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
@@ -2368,6 +2409,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__REQUIRE_SYMBOL(cu, cuArray3DCreate_v2);
     PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayCreate);
     PTXCU__TRY(ptxcu__check_array(cu, "ptxcu_array_create", &d));
+    PTXCU__TRY(ptxcu__check_extent(cu, &d));
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
