@@ -5456,6 +5456,41 @@ static void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
+/* The same, with the fields of a product's kernel under the names that they have in its tensor call. */
+static void ptxcu__take_product_refusal(ptxcu__operation_check *c, ptx_code code) {
+    static const char *const fields[][2] = {{"matrix[0].", ""},
+                                            {"matrix[1].", "more[0]."},
+                                            {"matrix[2].", "more[1]."},
+                                            {"second", "more[0].format"},
+                                            {"third", "more[1].format"},
+                                            {"x_stride", "x's row stride"},
+                                            {"y_stride", "y's row stride"},
+                                            {"residual_stride", "residual's row stride"}};
+    char text[2 * sizeof c->why.text];
+    const char *p = c->why.text;
+    size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
+    if (c->code != PTXCU_E_NONE || !code) return;
+    while (*p && n + 32 < sizeof text) {
+        int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
+        for (i = 0; i < kinds; i++) {
+            length = strlen(fields[i][0]);
+            if (starts && !strncmp(p, fields[i][0], length)
+                && (p[length - 1] == '.' || !p[length] || strchr(" ,.:", p[length])))
+                break;
+        }
+        if (i == kinds) {
+            text[n++] = *p++;
+            continue;
+        }
+        p += length;
+        length = strlen(fields[i][1]);
+        memcpy(text + n, fields[i][1], length);
+        n += length;
+    }
+    text[n] = 0;
+    c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
+}
+
 /* Require a field to be at most `most`, 0 or 1. */
 static void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
@@ -6301,7 +6336,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__take_product_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6319,7 +6354,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc,
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6439,7 +6474,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
         if (c.code == PTXCU_E_NONE)
-            ptxcu__take_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_plan(&kernel, &shape, &call->plan, &c.why));
         args.x = desc->x.address;
         args.x_stride = ptxcu__get_stride(&desc->x, 0);
         args.gamma = desc->gamma.address;
@@ -6453,7 +6488,7 @@ PTXGEN_API ptxcu_code ptxcu_gemm_prepare(ptxcu *cu, const ptxcu_gemm_desc *desc,
         args.k = shape.k;
         args.eps = desc->eps;
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
+            ptxcu__take_product_refusal(&c, ptxk_gemm_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, &desc->workspace);
 }
