@@ -10342,8 +10342,34 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
+/* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
+   ended. */
+static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
+    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
+    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    uint32_t r;
+    n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
+    row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
+    here = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, here, part);
+    weights = ptx_ptr_add(k, weights, skip, 1);
+    weights = ptx_ptr_add(k, weights, here, 1);
+    for (r = 0; r < f->rows[0].rows; r++) {
+        here = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, here, n);
+        p = ptx_and(k, p, inside);
+        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_ptr_add(k, weights, at, 1);
+        ptx_guard(k, p);
+        ptx_op1(k, PTX_PREFETCH_L2, 0, at);
+    }
+}
+
 static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
-    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
     uint32_t i;
@@ -10372,6 +10398,8 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
     s.skip = ptx_mul(k, here, ptx_u32(f->granule));
     s.count = ptx_mul(k, units, ptx_u32(f->granule));
     s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
+    ptx_dependent_wait_(k, site);
     ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
