@@ -421,6 +421,7 @@ typedef struct ptx_map_number {
 typedef struct ptx_tensor_map {
     uint32_t launch;                     /* of the plan; its maps are parameters in the order of the plan */
     uint32_t address;                    /* offset of the u64 field that holds the address of element 0 */
+    uint32_t substitute;                 /* offset of the one that is taken where that is 0; 0: none */
     uint32_t type, rank;                 /* of an element: a ptx_type; 1 ... 5 */
     uint32_t swizzle;                    /* of the box in shared memory: 0, 32, 64 or 128 bytes */
     uint32_t box[PTX_MAP_RANK];          /* elements of a copy, 1 ... 256 */
@@ -4047,6 +4048,7 @@ PTXGEN_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *ar
     if (map->rank < 1 || map->rank > PTX_MAP_RANK) return "the rank is not 1 to 5";
     v.rank = map->rank;
     memcpy(&address, (const char *)args + map->address, 8);
+    if (!address && map->substitute) memcpy(&address, (const char *)args + map->substitute, 8);
     v.address = (void *)(uintptr_t)address;
     if (!address || address % 16) return "the address is not a multiple of 16";
     for (i = 0; i < map->rank; i++) {

@@ -6412,7 +6412,6 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.batch = shape.batch = (uint32_t)batch;
         args.sm_count = shape.sm_count = cu->info.sm_count;
         shape.target = cu->info.target;
-        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
         args.a = desc->a.address;
         args.b = desc->b.address;
         args.c = desc->c.address;
@@ -6431,6 +6430,8 @@ PTXGEN_API ptxcu_code ptxcu_matmul_prepare(ptxcu *cu, const ptxcu_matmul_desc *d
         args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
         args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
         args.beta = desc->beta;
+        shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
+        ptxcu__take_refusal(&c, ptxk_matmul_plan(&kernel, &shape, &call->plan, &c.why));
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__take_refusal(&c, ptxk_matmul_check(&kernel, &args, &c.why));
     }

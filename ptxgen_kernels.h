@@ -748,6 +748,11 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
+   A module for sm_90a has a second form, of f16 and bf16: wgmma on tiles of 128 x 256, or 128 x 128 for few
+   steps along k, copied by tensor maps into four or six stages of shared memory. A warpgroup copies, two
+   multiply; blocks are persistent; two blocks, one below the other, share the copies of B. The plan takes
+   this form where shape.aligned is 1. A plan of the first form suits such a module too.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
@@ -805,6 +810,7 @@ typedef struct ptxk_matmul_shape {
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
     ptx_target target; /* of the module; 0: PTX_SM(75), as there */
+    uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
 } ptxk_matmul_shape;
 
 /* A product of a group. Fields as below, in the same order. */
@@ -830,12 +836,17 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64. desc: a ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
+   ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
+/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
+   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
+   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
                                       ptxk_message *why);
@@ -11702,6 +11713,7 @@ typedef struct ptxk__matmul {
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
+    uint32_t dense;    /* the target has the form of warpgroups */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -11802,7 +11814,182 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    f->dense = target == PTX_SM_A(90) && !f->grouped && f->bytes == 2;
     return PTX_E_NONE;
+}
+
+/* -- matmul: warpgroups (sm_90a) -- */
+
+/* The form for sm_90a. A block has three warpgroups. One thread of the first copies stages of A and B by
+   tensor maps into a ring in shared memory; the other two multiply them by wgmma. Blocks are persistent and
+   take tiles by a fixed stride. The two blocks of a cluster have tiles one below the other, in the same
+   columns: each copies half of B into both.
+
+   Synchronisation: full[stage] counts the bytes of a stage; empty[stage] counts the consumer groups, of both
+   blocks of a cluster, that have read it. Results pass through two boxes of each consumer group in shared
+   memory, of 64 rows of 128 bytes; tensor maps copy them to D while the next box, or the next tile, is under
+   way. The boxes of C are copied into the same places and have an mbarrier each. */
+#define PTXK__DENSE_ROWS 128u     /* rows of a tile */
+#define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
+#define PTXK__DENSE_BAND 16u      /* rows of tiles that neighbouring blocks share, for the L2 cache */
+#define PTXK__DENSE_DECREASED 24u /* registers of the copying warpgroup, of the others: 65536 in all */
+#define PTXK__DENSE_INCREASED 240u
+
+typedef struct ptxk__dense {
+    const ptxk__matmul *f;
+    uint32_t columns;   /* of a tile */
+    uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t heights;   /* blocks of 64 rows of a consumer group */
+    uint32_t depth;     /* elements along k of a stage: 128 bytes */
+    uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
+    uint32_t box;                           /* columns of a box of results */
+} ptxk__dense;
+
+/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT. */
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
+    memset(d, 0, sizeof *d);
+    d->f = f;
+    d->columns = entry == PTXK__DENSE_WIDE ? 256 : 128;
+    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->heights = d->alternate ? 2 : 1;
+    d->depth = 128 / f->bytes;
+    d->bytes[0] = PTXK__DENSE_ROWS * 128;
+    d->bytes[1] = d->columns * 128;
+    d->stage_bytes = d->bytes[0] + d->bytes[1];
+    d->stages = 4 * 49152 / d->stage_bytes;
+    d->box = 128 / f->out_bytes;
+}
+
+static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
+    return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
+}
+
+/* Units of work: the tiles of a cluster. What is left when each cluster has had as many as all others is
+   divided along k: into as many parts as there are clusters for, but not so many that the sums of the parts,
+   which the last one to finish adds, cost more than they save. */
+#define PTXK__DENSE_PARTS 16u
+typedef struct ptxk__dense_units {
+    uint64_t units;   /* of whole tiles and parts */
+    uint32_t workers; /* clusters that run at once */
+    uint32_t divided, parts;
+} ptxk__dense_units;
+
+static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__DENSE_ROWS), cluster);
+    return (uint64_t)rows * ptxk__ceil_div(shape->n, d->columns) * shape->batch;
+}
+
+static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster,
+                              ptxk__dense_units *u) {
+    uint64_t tiles = ptxk__dense_tiles(d, shape, cluster);
+    uint32_t most, steps = ptxk__ceil_div(shape->k, d->depth) / 3;
+    u->workers = shape->sm_count / cluster;
+    u->divided = (uint32_t)(tiles % u->workers);
+    most = u->divided ? u->workers / u->divided : 1;
+    if (most > PTXK__DENSE_PARTS) most = PTXK__DENSE_PARTS;
+    for (u->parts = 1; u->parts < most && (u->parts + 1) * (u->parts + 1) <= steps;) u->parts++;
+    u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
+}
+
+/* A number of a tensor map: `times` the field at `field` of `bytes` bytes. */
+static ptx_map_number ptxk__map_number(uint64_t times, size_t field, uint32_t bytes) {
+    ptx_map_number n;
+    n.times = times;
+    n.field = (uint32_t)field;
+    n.bytes = bytes;
+    return n;
+}
+
+/* Appends a map of the matrices of a batch to a plan: rows of `columns` elements. box: columns, rows. */
+static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type type, uint32_t bytes,
+                                        size_t columns, size_t rows, size_t ld, size_t stride,
+                                        uint32_t box_columns, uint32_t box_rows) {
+    ptx_tensor_map *map = &plan->map[plan->maps++];
+    map->address = (uint32_t)address;
+    map->type = (uint32_t)type;
+    map->rank = 3;
+    map->swizzle = 128;
+    map->box[0] = box_columns;
+    map->box[1] = box_rows;
+    map->box[2] = 1;
+    map->size[0] = ptxk__map_number(1, columns, 4);
+    map->size[1] = ptxk__map_number(1, rows, 4);
+    map->size[2] = ptxk__map_number(1, offsetof(ptxk_matmul_args, batch), 4);
+    map->stride[1] = ptxk__map_number(bytes, ld, 4);
+    map->stride[2] = ptxk__map_number(bytes, stride, 8);
+    return map;
+}
+
+/* Clocks of a multiprocessor: its tensor cores, or the L2 cache, which gives it some 32 bytes a clock; then
+   results, which take turns hide where a block has several tiles, and sums of parts. */
+#define PTXK__DENSE_L2 32u
+static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    ptxk__dense_units u;
+    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__DENSE_L2,
+                     clocks;
+    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
+    ptxk__dense_count(d, shape, cluster, &u);
+    rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (l2 > step) step = l2;
+    clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
+    if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
+    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2;
+    return clocks;
+}
+
+/* Chooses the tiles and the cluster. */
+static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
+    uint64_t best = UINT64_MAX, clocks;
+    uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
+    ptxk__dense d;
+    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
+        ptxk__dense_shape(f, entry, &d);
+        for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            clocks = ptxk__dense_clocks(&d, shape, blocks);
+            if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
+        }
+    }
+    return chosen;
+}
+
+static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
+                                uint32_t cluster, ptx_plan *plan) {
+    const size_t m = offsetof(ptxk_matmul_args, m), n = offsetof(ptxk_matmul_args, n),
+                 depth = offsetof(ptxk_matmul_args, k);
+    ptxk__dense d;
+    ptxk__dense_units u;
+    uint32_t side, clusters;
+    ptxk__dense_shape(f, entry, &d);
+    ptxk__dense_count(&d, shape, cluster, &u);
+    clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
+    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    plan->launch[0].entry = entry;
+    plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
+    if (cluster > 1)
+        plan->launch[0].cluster[0] = cluster, plan->launch[0].cluster[1] = plan->launch[0].cluster[2] = 1;
+    plan->zero_bytes = plan->workspace_bytes = 0;
+    if (u.parts > 1) {
+        uint64_t tiles = (uint64_t)u.divided * cluster;
+        plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
+        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__DENSE_ROWS * d.columns * 4;
+    }
+    for (side = 0; side < 2; side++) {
+        size_t at = side ? offsetof(ptxk_matmul_args, b) : offsetof(ptxk_matmul_args, a),
+               ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
+               stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
+               span = side ? n : m;
+        if (f->side[side].k_major)
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, depth, span, ld, stride, d.depth,
+                             side ? d.columns / 2 : PTXK__DENSE_ROWS);
+        else
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+    }
+    ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+        ->substitute = offsetof(ptxk_matmul_args, d);
+    ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
 }
 
 /* -- matmul: plan -- */
@@ -11871,7 +12058,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
                                      ptx_plan *plan, ptxk_message *why) {
     static const char *const op = "matmul";
     ptxk__matmul f;
-    uint32_t small_tile = 0, parts = 1, i;
+    uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
     ptx_code code = ptxk__matmul_form(desc, shape && shape->target ? shape->target : PTX_SM(75), &f, why);
     code = ptxk__plan_start(op, code, shape, plan, sizeof(ptxk_matmul_args), why);
@@ -11879,6 +12066,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
         || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_most(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_most(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
         || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
         return code;
     if (shape->target && (shape->target & 0xfffu) < 75)
@@ -11897,8 +12085,24 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
+    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch) {
+        i = ptxk__dense_choose(&f, shape, &cluster);
+        ptxk__dense_lay_out(&f, shape, i, cluster, plan);
+        return PTX_E_NONE;
+    }
     ptxk__matmul_lay_out(&f, shape, small_tile, parts, plan);
     return PTX_E_NONE;
+}
+
+PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args) {
+    ptxk__matmul f;
+    uint64_t bits;
+    if (!args || ptxk__matmul_form(desc, PTX_SM(75), &f, NULL) || f.grouped) return 0;
+    if (!(args->alpha < 0 || args->alpha > 0) || !args->a || !args->b || !args->d) return 0;
+    bits = args->a | args->b | args->d | (args->lda | args->ldb | args->a_stride | args->b_stride) * f.bytes
+           | (args->ldd | args->d_stride) * f.out_bytes;
+    if (args->c) bits |= args->c | (args->ldc | args->c_stride) * f.out_bytes;
+    return bits % 16 == 0;
 }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
@@ -13202,12 +13406,786 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_ret(k);
 }
 
+/* -- matmul: warpgroups, code -- */
+
+/* The state of a thread; of a unit of work from `unit` on. */
+typedef struct ptxk__dense_state {
+    ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
+    ptx_val maps[4];                    /* of A, B, C, D */
+    ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
+    ptx_val full, empty, loaded, turns; /* mbarriers; of the boxes of C; of the consumer groups' turns */
+    ptx_val flag;                       /* a word for each consumer group */
+    ptx_val rank, cluster;              /* this block of the cluster, blocks of it */
+    ptx_val rows, columns;              /* tiles, of clusters and of columns, of a product */
+    ptx_val each;                       /* units of a product */
+    ptx_val whole, divided, parts, units, steps;
+    ptx_var phases;                     /* bits; a unit begins with stage 0 */
+    ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
+    ptx_val index;
+    ptx_var sum[2][32][4], result[2][32][4]; /* of each block of 64 rows and 8 columns; as f32 */
+    ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
+    ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
+} ptxk__dense_state;
+
+/* Waits for a phase of an mbarrier. */
+static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
+    ptx_val p;
+    ptx_loop(k);
+    p = ptx_mbarrier_try_wait(k, barrier, parity);
+    ptx_while(k, ptx_inv(p));
+    ptx_end(k);
+}
+
+/* The parity of the phase that is next at a stage: bit `stage` of s->phases. */
+static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
+    ptx_val x = ptx_get(k, s->phases);
+    x = ptx_shr(k, x, stage);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val bits) {
+    ptx_val x = ptx_get(k, s->phases);
+    x = ptx_xor(k, x, bits);
+    ptx_set(k, s->phases, ptx_as(x, PTX_U32));
+}
+
+/* The numbers of units, as ptxk__dense_count has them. */
+static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    ptx_val x, y, p, total, workers;
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
+    s->m.limit[0] = ptx_uniform(k, x);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, n));
+    s->m.limit[1] = ptx_uniform(k, x);
+    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__DENSE_ROWS));
+    s->rows = ptxk_div_up(k, x, s->cluster);
+    s->columns = ptxk_div_up(k, s->m.limit[1], ptx_u32(d->columns));
+    s->each = ptx_mul(k, s->rows, s->columns);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, batch));
+    total = ptx_mul(k, s->each, x);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, sm_count));
+    workers = ptx_div(k, x, s->cluster);
+    s->divided = ptx_rem(k, total, workers);
+    s->whole = ptx_sub(k, total, s->divided);
+    x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    s->steps = ptxk_div_up(k, x, ptx_u32(d->depth));
+    x = ptx_max(k, s->divided, ptx_u32(1));
+    y = ptx_div(k, workers, x);
+    y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
+    x = ptx_div(k, s->steps, ptx_u32(3)); /* the largest number whose square is not above it, at least 1 */
+    x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
+    x = ptx_cvt(k, PTX_F32, x);
+    x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
+    x = ptx_cvt(k, PTX_U32, x);
+    x = ptx_max(k, x, ptx_u32(1));
+    s->parts = ptx_min(k, x, y);
+    p = ptx_setp(k, PTX_EQ, s->divided, ptx_u32(0));
+    s->parts = ptx_selp(k, ptx_u32(1), s->parts, p);
+    x = ptx_mul(k, s->divided, s->parts);
+    s->units = ptx_add(k, s->whole, x);
+    x = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    p = ptx_setp(k, PTX_EQ, x, ptx_f32(0)); /* A and B are not read */
+    s->steps = ptx_selp(k, ptx_u32(0), s->steps, p);
+}
+
+/* Takes a unit: its tile, the steps along k, and its part of them. Neighbouring units lie in a band of rows
+   of tiles, column after column. */
+static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
+    ptx_val p, x, y, band, high, tile;
+    p = ptx_setp(k, PTX_GE, unit, s->whole);
+    x = ptx_sub(k, unit, s->whole);
+    s->left = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, s->left, s->parts);
+    x = ptx_sub(k, x, y);
+    s->index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, s->whole, s->left);
+    tile = ptx_selp(k, x, unit, p);
+    x = ptxk_div_up(k, s->steps, s->parts);
+    y = ptx_mul(k, s->index, x);
+    s->begin = y;
+    y = ptx_add(k, y, x);
+    y = ptx_min(k, y, s->steps);
+    s->end = ptx_selp(k, y, s->steps, p);
+    s->m.parts = ptx_selp(k, s->parts, ptx_u32(1), p);
+    s->m.batch = ptx_div(k, tile, s->each);
+    y = ptx_mul(k, s->m.batch, s->each);
+    tile = ptx_sub(k, tile, y);
+    high = ptx_div(k, ptx_u32(PTXK__DENSE_BAND), s->cluster);
+    x = ptx_mul(k, s->columns, high);
+    band = ptx_div(k, tile, x);
+    y = ptx_mul(k, band, x);
+    tile = ptx_sub(k, tile, y);
+    band = ptx_mul(k, band, high);
+    x = ptx_sub(k, s->rows, band);
+    high = ptx_min(k, x, high);
+    x = ptx_div(k, tile, high);
+    y = ptx_mul(k, x, high);
+    y = ptx_sub(k, tile, y);
+    y = ptx_add(k, band, y);
+    y = ptx_mad(k, y, s->cluster, s->rank);
+    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__DENSE_ROWS));
+    s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
+}
+
+/* The index along the batch's dimension of a map; 0 where all products share the matrix. */
+static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
+    ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
+    p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
+    return ptx_selp(k, s->m.batch, ptx_u32(0), p);
+}
+
+/* Copies a box by a map to shared memory of the blocks of `mask`. */
+static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
+                             ptx_val barrier, const ptx_val *mask) {
+    ptx_val o[7];
+    o[0] = to, o[1] = map, o[2] = x, o[3] = y, o[4] = z, o[5] = barrier;
+    if (mask) o[6] = *mask;
+    ptx_opn(k, PTX_TENSOR_G2S, mask ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE, mask ? 7 : 6, o, 0, NULL);
+}
+
+/* The copying thread: all steps of all units of its cluster. */
+static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptx_var unit, step;
+    ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
+    uint32_t i, side;
+    unit = ptx_var_new(k, ptx_clusterid_x(k));
+    x = ptx_shl(k, ptx_u32(1), s->cluster);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    mask = ptx_cvt(k, PTX_U16, x);
+    ptx_loop(k);
+    {
+        x = ptx_get(k, unit);
+        p = ptx_setp(k, PTX_LT, x, s->units);
+        ptx_while(k, p);
+        ptxk__dense_take(k, d, s, x);
+        z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+        z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+        step = ptx_var_new(k, s->begin);
+        ptx_loop(k);
+        {
+            x = ptx_get(k, step);
+            p = ptx_setp(k, PTX_LT, x, s->end);
+            ptx_while(k, p);
+            along = ptx_mul(k, x, ptx_u32(d->depth));
+            stage = ptx_sub(k, x, s->begin);
+            stage = ptx_rem(k, stage, ptx_u32(d->stages));
+            y = ptxk__dense_parity(k, s, stage);
+            y = ptx_xor(k, y, ptx_u32(1));
+            barrier = ptx_ptr_add(k, s->empty, stage, 8);
+            ptxk__mbarrier_wait(k, barrier, ptx_as(y, PTX_U32));
+            y = ptx_shl(k, ptx_u32(1), stage);
+            ptxk__dense_turn_phase(k, s, y);
+            barrier = ptx_ptr_add(k, s->full, stage, 8);
+            ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+            base = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+            for (side = 0; side < 2; side++) {
+                uint32_t span = side ? d->columns / 2 : PTXK__DENSE_ROWS, bytes = span * 128;
+                ptx_var which;
+                at = base;
+                half = s->first[side];
+                if (side) { /* half of the columns; a block alone takes one half after the other */
+                    which = ptx_var_new(k, s->rank);
+                    ptx_loop(k);
+                    y = ptx_get(k, which);
+                    p = ptx_setp(k, PTX_LT, y, ptx_u32(2));
+                    ptx_while(k, p);
+                    at = ptx_ptr_add(k, ptx_off(at, (int64_t)d->bytes[0]), y, bytes);
+                    half = ptx_mad(k, y, ptx_u32(span), half);
+                }
+                if (f->side[side].k_major) {
+                    ptxk__dense_copy(k, at, s->maps[side], along, half, z[side], barrier,
+                                     side ? &mask : NULL);
+                } else {
+                    for (i = 0; i < span / 64; i++) {
+                        y = i ? ptx_add(k, half, ptx_u32(64 * i)) : half;
+                        ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * PTXK__DENSE_BOX)), s->maps[side], y,
+                                         along, z[side], barrier, side ? &mask : NULL);
+                    }
+                }
+                if (side) {
+                    y = ptx_get(k, which);
+                    y = ptx_add(k, y, s->cluster);
+                    ptx_set(k, which, y);
+                    ptx_end(k);
+                }
+            }
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, step, x);
+        }
+        ptx_end(k);
+        x = ptx_get(k, unit);
+        y = ptx_nclusterid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, unit, x);
+    }
+    ptx_end(k);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 64 of m or n to the next, in 16 bytes.
+   */
+#define PTXK__DENSE_DESCRIPTOR 0x40000040u
+#define PTXK__DENSE_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__DENSE_BOX / 16 << 16)
+
+/* Adds the products of a stage to the sums. more: whether the sums hold something. */
+static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, uint32_t stage,
+                                 ptx_val more, ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
+    ptx_val x[2], o[7];
+    uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
+        for (h = 0; h < d->heights; h++) {
+            for (side = 0; side < 2; side++) {
+                uint32_t along = stage * d->stage_bytes / 16 + i * (f->side[side].k_major ? 2 : 128)
+                                 + (side ? 0 : h * PTXK__DENSE_BOX / 16);
+                x[0] = along ? ptx_add(k, s->matrix[side], ptx_u32(along)) : s->matrix[side];
+                x[1] = ptx_u32(PTXK__DENSE_DESCRIPTOR);
+                o[side] = ptx_pack(k, PTX_B64, 2, x);
+                o[side] = ptx_as(o[side], PTX_U64);
+                o[5 + side] = ptx_imm(!f->side[side].k_major);
+            }
+            o[2] = i ? always : more;
+            o[3] = o[4] = ptx_imm(1);
+            ptx_wgmma(k, op, 0, f->type[0], f->type[1], d->columns / 2, s->sum[h][0], count, o);
+        }
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+
+/* A barrier of the threads of this consumer group. */
+static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
+    ptx_val x = ptx_add(k, s->group, ptx_u32(1));
+    ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
+}
+
+/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: of that stage. */
+static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
+    ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
+    ptx_guard(k, both);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+}
+
+/* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
+static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val always) {
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, more;
+    uint32_t u;
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        more = u ? always : ptx_setp(k, PTX_NE, x, s->begin);
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, more, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1)); /* the products of the stage before are done */
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
+                              u ? NULL : &more);
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
+    ptx_end(k);
+    if (d->alternate) {
+        x = ptx_xor(k, s->group, ptx_u32(1));
+        y = ptx_ptr_add(k, s->turns, ptx_as(x, PTX_U32), 8);
+        p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+        ptx_if(k, p);
+        ptx_mbarrier_arrive(k, y);
+        ptx_end(k);
+    }
+    ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+    x = ptx_sub(k, s->end, s->begin);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    y = ptx_sub(k, x, ptx_u32(1));
+    y = ptx_rem(k, y, ptx_u32(d->stages));
+    y = ptx_ptr_add(k, s->back, y, 8);
+    ptxk__dense_hand_back(k, s, y, &p);
+    x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages of the last round */
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
+}
+
+/* Runs through the sums of a thread. */
+#define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
+    for (h = 0; h < (d)->heights; h++)                                                                       \
+        for (j = 0; j < (d)->columns / 8; j++)                                                               \
+            for (e = 0; e < 4; e++)
+
+/* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
+   whether this one goes on to write results. */
+static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
+    ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
+    ptx_var part;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    if (groups > 1) slot = ptx_mad(k, slot, ptx_u32(2), s->group);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    counter = ptx_ptr_add(k, at, slot, 4);
+    x = ptx_mul(k, s->divided, s->cluster);
+    x = ptx_mad(k, x, ptx_u32(groups * 4), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(record));
+    at = ptx_ptr_add(k, at, x, 1);
+    at = ptx_ptr_add(k, at, s->thread, 16);
+    x = ptx_mul_wide(k, s->index, ptx_u32(record));
+    here = ptx_ptr_add(k, at, x, 1);
+    for (h = 0; h < d->heights; h++) {
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptx_get(k, s->result[h][j][e]), v[e] = ptx_as(v[e], PTX_B32);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
+        }
+    }
+    ptxk__dense_meet(k, s);
+    flag = ptx_ptr_add(k, s->flag, s->group, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(flag, 0), x);
+    ptx_end(k);
+    ptxk__dense_meet(k, s);
+    x = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    last = ptx_setp(k, PTX_EQ, x, y);
+    ptx_if(k, last);
+    {
+        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->result[h][j][e], ptx_f32(0));
+        part = ptx_var_new(k, ptx_u32(0));
+        ptx_loop(k);
+        {
+            x = ptx_get(k, part);
+            p = ptx_setp(k, PTX_LT, x, s->parts);
+            ptx_while(k, p);
+            here = ptx_mul_wide(k, x, ptx_u32(record));
+            here = ptx_ptr_add(k, at, here, 1);
+            for (h = 0; h < d->heights; h++) {
+                for (j = 0; j < d->columns / 8; j++) {
+                    ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
+                    for (e = 0; e < 4; e++) {
+                        y = ptx_get(k, s->result[h][j][e]);
+                        y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+                        ptx_set(k, s->result[h][j][e], y);
+                    }
+                }
+            }
+            x = ptx_add(k, x, ptx_u32(1));
+            ptx_set(k, part, x);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    return last;
+}
+
+/* What all results of a thread need. */
+typedef struct ptxk__dense_output {
+    ptx_val factor, beta, add; /* alpha and the factors of whole tensors; add: predicate, C is read */
+    ptx_val row[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
+    ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
+    ptx_val lead;              /* predicate: the thread that copies the group's boxes */
+    ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
+    ptx_val at[4]; /* f16, bf16: where the thread's row begins in a box, for each 16 columns; f32: .. */
+    ptx_val odd;   /* f32: predicate */
+    ptx_val bias, factors; /* addresses, of the thread's first column */
+} ptxk__dense_output;
+
+/* Loads a number of each of the thread's columns of a box. */
+static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
+                                const ptxk__dense_output *o, ptx_val from, uint32_t first,
+                                ptx_val out[8][2]) {
+    uint32_t j, e;
+    ptx_val x, p;
+    for (j = 0; j < d->box / 8; j++) {
+        for (e = 0; e < 2; e++) {
+            x = ptx_add(k, o->column, ptx_u32(first + 8 * j + e));
+            p = ptx_setp(k, PTX_LT, x, s->m.limit[1]);
+            out[j][e] =
+                ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * (first + 8 * j + e))), ptx_f32(0));
+        }
+    }
+}
+
+static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                     ptxk__dense_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptx_val x, y, p, row;
+    uint32_t side, h, e;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__DENSE_BOX));
+    x = ptx_add(k, x, ptx_u32(d->stages * d->stage_bytes));
+    o->boxes = ptx_ptr_add(k, s->m.shared, x, 1);
+    o->loaded = ptx_ptr_add(k, s->loaded, s->group, 16);
+    x = ptx_and(k, s->lane, ptx_u32(3));
+    o->column = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, o->column, 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, o->column, 4);
+    }
+    if (f->side[0].kind == PTXK_FACTORS_ROW) {
+        row = ptx_shr(k, s->lane, ptx_u32(2));
+        row = ptx_mad(k, s->warp, ptx_u32(16), row);
+        row = ptx_add(k, row, s->first[0]);
+        if (!d->alternate) row = ptx_mad(k, s->group, ptx_u32(64), row);
+        y = ptxk__matmul_factors(k, f, &s->m, 0);
+        y = ptx_ptr_add(k, y, row, 4);
+        for (h = 0; h < d->heights; h++) {
+            for (e = 0; e < 2; e++) {
+                x = ptx_add(k, row, ptx_u32(64 * h + 8 * e));
+                p = ptx_setp(k, PTX_LT, x, s->m.limit[0]);
+                o->row[h][e] =
+                    ptx_ld_if(k, p, PTX_F32, ptx_at(y, (int64_t)(4 * (64 * h + 8 * e))), ptx_f32(0));
+            }
+        }
+    }
+    /* Places in a box of 64 rows of 128 bytes, whose chunks of 16 bytes are exchanged by the row modulo 8. */
+    if (f->out_bytes == 2) { /* lane l: row l % 16 of its warp's, chunk l / 16 of each two */
+        row = ptx_and(k, s->lane, ptx_u32(15));
+        x = ptx_shr(k, s->lane, ptx_u32(4));
+        y = ptx_and(k, s->lane, ptx_u32(7));
+        x = ptx_xor(k, x, y);
+        x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
+    } else { /* row g, 8 bytes of column 2 t; see ptxk__dense_exchange for odd rows */
+        row = ptx_shr(k, s->lane, ptx_u32(2));
+        x = ptx_bfe(k, s->lane, ptx_u32(1), ptx_u32(1));
+        x = ptx_xor(k, x, row);
+        y = ptx_and(k, row, ptx_u32(1));
+        o->odd = ptx_setp(k, PTX_NE, ptx_as(y, PTX_U32), ptx_u32(0));
+        y = ptx_selp(k, ptx_b32(4), ptx_b32(0), o->odd);
+        x = ptx_xor(k, x, y);
+        y = ptx_and(k, s->lane, ptx_u32(1));
+        x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
+        x = ptx_mad(k, ptx_as(y, PTX_U32), ptx_u32(8), x);
+    }
+    row = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(row, PTX_U32));
+    x = ptx_mad(k, row, ptx_u32(128), x);
+    o->at[0] = ptx_ptr_add(k, o->boxes, x, 1);
+    for (e = 1; e < 4; e++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(o->at[0], PTX_B32), ptx_b32(32 * e));
+        o->at[e] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+}
+
+/* Reads (C) or writes a box of a thread's values, x[8 columns][row g: 0, 1; row g + 8: 2, 3], from or to the
+   box `which` of the group. */
+static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
+                                 uint32_t which, ptx_val x[8][4], int load) {
+    const ptxk__matmul *f = d->f;
+    int64_t off = (int64_t)(which * PTXK__DENSE_BOX);
+    uint32_t j, e, r;
+    ptx_val words[5], v[2], swapped[8][4];
+    if (f->out_bytes == 2) {
+        for (j = 0; j < 4; j++) { /* 16 rows of 16 columns */
+            words[0] = ptx_off(o->at[j], off);
+            if (load) {
+                ptx_ldmatrix(k, 4, words[0], words + 1);
+                for (e = 0; e < 4; e++)
+                    ptxk__widen_word(k, f->out, words[1 + e], &x[2 * j + e / 2][e % 2 * 2]);
+                continue;
+            }
+            for (e = 0; e < 4; e++) ptxk_narrow(k, f->out, 2, &x[2 * j + e / 2][e % 2 * 2], words + 1 + e);
+            ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 5, words, 0, NULL);
+        }
+        return;
+    }
+    /* Odd rows have block j ^ 2 where even ones have block j, so that the 16 lanes of an access use all
+       banks. */
+    for (j = 0; j < 4 && !load; j++)
+        for (e = 0; e < 4; e++) swapped[j][e] = ptx_selp(k, x[j ^ 2][e], x[j][e], o->odd);
+    for (r = 0; r < 2; r++) {
+        for (j = 0; j < 4; j++) {
+            ptx_mem mem = ptx_at(o->at[j], off + (int64_t)(r * 1024));
+            if (load)
+                ptx_ld_vec(k, PTX_F32, 2, mem, v), swapped[j][2 * r] = v[0], swapped[j][2 * r + 1] = v[1];
+            else
+                ptx_st_vec(k, PTX_F32, 2, mem, &swapped[j][2 * r]);
+        }
+    }
+    for (j = 0; j < 4 && load; j++)
+        for (e = 0; e < 4; e++) x[j][e] = ptx_selp(k, swapped[j ^ 2][e], swapped[j][e], o->odd);
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
+                              ptx_val x, ptx_val y, uint32_t which) {
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__DENSE_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)(which * PTXK__DENSE_BOX)), s->maps[2], x, y, o->z[0],
+                     barrier, NULL);
+    ptx_end(k);
+}
+
+/* Finishes and stores the results of a unit, box after box. */
+static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_output o;
+    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], down, right;
+    uint32_t across = d->columns / d->box, boxes = d->heights * across, b, j, e;
+    ptxk__dense_begin_output(k, d, s, &o);
+    down = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
+    ptxk__dense_fetch(k, s, &o, s->first[1], down, 0);
+    for (b = 0; b < boxes; b++) {
+        uint32_t h = b / across, first = b % across * d->box;
+        if (f->side[1].kind == PTXK_FACTORS_ROW) ptxk__dense_columns(k, d, s, &o, o.factors, first, factors);
+        if (f->flags & PTXK_MATMUL_BIAS) ptxk__dense_columns(k, d, s, &o, o.bias, first, bias);
+        if (b + 1 < boxes) {
+            right = ptx_add(k, s->first[1], ptx_u32((b + 1) % across * d->box));
+            y = ptx_add(k, down, ptx_u32(64 * ((b + 1) / across)));
+            ptxk__dense_fetch(k, s, &o, right, y, (b + 1) & 1);
+        }
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
+                q = o.factor;
+                if (f->side[1].kind == PTXK_FACTORS_ROW)
+                    q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+                ptx_set(k, s->result[h][first / 8 + j][e], y);
+            }
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(o.loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptx_fma(k, o.beta, old[j][e], y);
+                ptx_set(k, s->result[h][first / 8 + j][e], y);
+            }
+        }
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__dense_meet(k, s);
+        ptx_end(k);
+        for (j = 0; j < d->box / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
+                x[j][e] = ptxk__matmul_activate(k, f, y);
+            }
+        }
+        ptxk__dense_exchange(k, d, &o, b & 1, x, 0);
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__dense_meet(k, s);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = first ? ptx_add(k, s->first[1], ptx_u32(first)) : s->first[1];
+        at[2] = h ? ptx_add(k, down, ptx_u32(64 * h)) : down;
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__DENSE_BOX));
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* Consumer groups that take units in turn: begins an if for this group's unit, and waits until the other
+   group has seen all stages of the unit before. At the other's unit, its stages are passed. turn: 0 at this
+   group's units. rounds: of the group. */
+static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
+                                  ptx_var rounds) {
+    ptx_val x, y, p, mine = ptx_get(k, turn);
+    x = ptx_xor(k, mine, ptx_u32(1));
+    ptx_set(k, turn, ptx_as(x, PTX_U32));
+    p = ptx_setp(k, PTX_NE, mine, ptx_u32(0));
+    ptx_if(k, p);
+    x = ptx_sub(k, s->end, s->begin);
+    y = ptx_div(k, x, ptx_u32(d->stages));
+    x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages that are used once more than the others */
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    y = ptx_and(k, y, ptx_u32(1));
+    y = ptx_mul(k, ptx_as(y, PTX_U32), ptx_u32((1u << d->stages) - 1));
+    x = ptx_xor(k, x, y);
+    ptxk__dense_turn_phase(k, s, x);
+    ptx_else(k);
+    x = ptx_get(k, rounds); /* the first turn of group 0 is open */
+    y = ptx_xor(k, x, s->group);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptxk__mbarrier_wait(k, ptx_ptr_add(k, s->turns, s->group, 8), ptx_as(y, PTX_U32));
+    x = ptx_xor(k, x, ptx_u32(1));
+    ptx_set(k, rounds, ptx_as(x, PTX_U32));
+}
+
+/* A consumer group: all units of its cluster, or every other. */
+static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+    const ptxk__matmul *f = d->f;
+    ptx_var unit, turn, rounds;
+    ptx_val x, y, p, at, always;
+    uint32_t side, h, j, e;
+    int whole = f->type[0] == PTX_S8;
+    x = ptx_shr(k, s->thread, ptx_u32(5));
+    s->warp = ptx_as(x, PTX_U32);
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    s->hands_back = ptx_setp(k, PTX_LT, s->thread, s->cluster);
+    x = ptx_min(k, s->thread, ptx_u32(1));
+    x = ptx_selp(k, x, ptx_u32(0), s->hands_back);
+    s->back = ptx_mapa(k, s->empty, x);
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__DENSE_BOX);
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        s->matrix[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__DENSE_LEADING(f, side)));
+    }
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    PTXK__DENSE_EACH(d, h, j, e) s->sum[h][j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    x = ptx_clusterid_x(k);
+    unit = ptx_var_new(k, x);
+    turn = ptx_var_new(k, s->group);
+    rounds = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        x = ptx_get(k, unit);
+        p = ptx_setp(k, PTX_LT, x, s->units);
+        ptx_while(k, p);
+        ptxk__dense_take(k, d, s, x);
+        if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
+        ptxk__dense_sums(k, d, s, always);
+        p = ptx_setp(k, PTX_EQ, s->begin, s->end);
+        ptx_if(k, p); /* alpha is 0 */
+        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__matmul_zero(f));
+        ptx_end(k);
+        PTXK__DENSE_EACH(d, h, j, e) {
+            s->result[h][j][e] = s->sum[h][j][e];
+            if (!whole) continue;
+            y = ptx_get(k, s->sum[h][j][e]);
+            y = ptx_cvt(k, PTX_F32, y);
+            s->result[h][j][e] = ptx_var_new(k, y);
+        }
+        x = ptx_mov(k, ptx_u32(1));
+        s->writes = ptx_var_new(k, x);
+        p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+        ptx_if(k, p);
+        p = ptxk__dense_join(k, d, s);
+        x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        ptx_set(k, s->writes, x);
+        ptx_end(k);
+        x = ptx_get(k, s->writes);
+        p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dense_store(k, d, s);
+        ptx_end(k);
+        if (d->alternate) ptx_end(k);
+        x = ptx_get(k, unit);
+        y = ptx_nclusterid_x(k);
+        x = ptx_add(k, x, y);
+        ptx_set(k, unit, x);
+    }
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                             const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__dense_state s;
+    ptxk__dense d;
+    ptx_val p, x, count, tid;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    ptx_launch_bounds(k, 384, 1);
+    s.m.args = s.m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s.maps[i] = ptx_param_map(k, names[i]);
+    s.full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s.empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    s.loaded = ptx_shared(k, "loaded", PTX_U64, 4, 8);
+    s.turns = ptx_shared(k, "turns", PTX_U64, 2, 8);
+    s.flag = ptx_shared(k, "flag", PTX_U32, 2, 4);
+    s.m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s.cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s.cluster, ptx_u32(d.alternate ? 1 : 2));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s.full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s.empty, (int64_t)(8 * i)), count);
+    }
+    for (i = 0; i < 4; i++) ptx_mbarrier_init(k, ptx_off(s.loaded, (int64_t)(8 * i)), ptx_imm(1));
+    for (i = 0; i < 2 && d.alternate; i++)
+        ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    ptxk__dense_begin_units(k, &d, &s);
+    s.phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_shr(k, tid, ptx_u32(7));
+    s.group = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(127));
+    s.thread = ptx_as(x, PTX_U32);
+    p = ptx_setp(k, PTX_EQ, s.group, ptx_u32(0));
+    ptx_if(k, p);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__DENSE_DECREASED));
+        p = ptx_setp(k, PTX_EQ, s.thread, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dense_produce(k, &d, &s);
+        ptx_end(k);
+    }
+    ptx_else(k);
+    {
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
+        p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
+        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* for the assembler: alike in the warp */
+        s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+        s.group = ptx_warpgroup_uniform(k, s.group);
+        ptxk__dense_consume(k, &d, &s);
+    }
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* the other block's shared memory lives while its stages are written */
+    ptx_cluster_wait(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
     ptxk_message why;
     char name[160];
-    uint32_t small_tile;
+    uint32_t small_tile, entry;
     ptx_code code = ptxk__matmul_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     for (small_tile = 0; small_tile < 2; small_tile++) {
@@ -13216,6 +14194,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, f.tile);
         ptxk__matmul_emit(m, site, &f, name);
+    }
+    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__dense_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }
