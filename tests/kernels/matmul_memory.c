@@ -1,0 +1,89 @@
+/* matmul_memory.c - the form of matmul for sm_100a: tensor memory, one block and pairs of blocks, parts of k. Every
+ * transpose, every tail, against double; what ptxas makes of it.
+ *
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
+ * PTXGEN_SEED=n repeats one. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../../ptxgen_kernels.h"
+
+#include "../matmultest.h"
+
+static const uint32_t sizes[] = {1, 8, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 300, 390, 520};
+
+static uint32_t any_size(void) { return sizes[random_below(sizeof sizes / sizeof *sizes)]; }
+
+/* Leading dimensions in multiples of 16 bytes. */
+static void align_rows(problem *p)
+{
+    uint32_t i, columns[4], m = p->shape.m, n = p->shape.n, k = p->shape.k;
+    columns[0] = p->desc.flags & PTXK_MATMUL_TRANS_A ? m : k;
+    columns[1] = p->desc.flags & PTXK_MATMUL_TRANS_B ? k : n;
+    columns[2] = columns[3] = n;
+    for (i = 0; i < 4; i++) {
+        uint32_t per = 16 / (uint32_t)ref_number_bytes(number_of(type_of(p, (int)i)));
+        p->pad[i] = (per - columns[i] % per) % per + per * random_below(2);
+        p->shift[i] = per * random_below(3);
+    }
+}
+
+static problem memory_problem(uint32_t type, uint32_t out, uint32_t flags, uint32_t m, uint32_t n, uint32_t k)
+{
+    problem p = problem_new(type, out, flags, m, n, k);
+    p.shape.target = PTX_SM_A(100);
+    p.shape.aligned = 1;
+    p.entry = PTXK__TENSOR_ONE + random_below(2);
+    p.cluster = p.entry - PTXK__TENSOR_ONE + 1;
+    p.shape.sm_count = p.cluster * (1 + random_below(4));
+    align_rows(&p);
+    return p;
+}
+
+/* One block and pairs, tails of m, n and k, several tiles of a block, parts of k, all that is done to results. */
+static void every_transpose(void)
+{
+    static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_E4M3, PTX_E5M2, PTX_S8},
+                          outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t flags, i;
+    for (flags = 0; flags < 8; flags++) {
+        for (i = flags % 2; i < 5; i += 2) {
+            problem p = memory_problem(types[i], outs[random_below(3)], flags, any_size(), any_size(),
+                                       1 + random_below(random_below(2) ? 200 : 700));
+            if (random_below(2)) p.beta = (float)random_within(2);
+            if (random_below(2)) p.alpha = (float)random_within(3);
+            p.desc.activation = random_below(4) ? 0 : random_below(4);
+            if (!random_below(3)) p.desc.a_factors = random_below(3), p.desc.b_factors = random_below(3);
+            if (types[i] == PTX_E4M3 && random_below(2)) p.desc.b_type = PTX_E5M2;
+            if (random_below(4) == 0 && p.shape.m * p.shape.n < 30000) p.shape.batch = 2 + random_below(2);
+            problem_run(&p);
+        }
+    }
+}
+
+/* Sums over a long k, and the plan's own choice. */
+static void long_sums(void)
+{
+    static const uint32_t types[] = {PTX_BF16, PTX_E4M3, PTX_S8};
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        problem p = memory_problem(types[i], PTX_F32, PTXK_MATMUL_TRANS_B, 150, 100, 3000 + random_below(1000));
+        p.entry = 0;
+        p.step = 31;
+        problem_run(&p);
+    }
+}
+
+int main(void)
+{
+    setenv("PTXSIM_DEVICE", "sm_100a", 1);
+    start_random();
+    if (!open_driver()) return 1;
+    if (capability != 100) {
+        puts("SKIP: the device is not of 10.0");
+        return check_end();
+    }
+    every_transpose();
+    long_sums();
+    printf("note: worst error %.3f of its bound\n", most_of_bound);
+    return check_end();
+}
