@@ -14494,8 +14494,7 @@ static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
             ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
         }
     }
-    ptxk__tensor_drain(k, t);
-    ptxk__tensor_meet(k);
+    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits for the tile to be drained */
     x = ptx_mad(k, s->left, s->cluster, s->rank);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     at = ptx_ptr_add(k, at, x, 4);

@@ -60,6 +60,24 @@ static void every_transpose(void)
     }
 }
 
+/* Few tiles, whose k is divided among the multiprocessors. */
+static void parts_of_k(void)
+{
+    static const uint32_t types[] = {PTX_F16, PTX_E5M2};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        problem p = memory_problem(types[i / 2], i % 2 ? PTX_F32 : PTX_F16, i, 100 + random_below(200),
+                                   100 + random_below(200), (12 + random_below(16)) * (i / 2 ? 128 : 64) + 10);
+        p.entry = PTXK__TENSOR_ONE + i % 2;
+        p.cluster = 1 + i % 2;
+        p.shape.sm_count = p.cluster * (4 + random_below(9));
+        p.step = 13;
+        if (i == 1) p.beta = 2;
+        problem_run(&p);
+        CHECK(parts_of(&p) > 1 || p.plan.workspace_bytes == 0);
+    }
+}
+
 /* Sums over a long k, and the plan's own choice. */
 static void long_sums(void)
 {
@@ -73,6 +91,34 @@ static void long_sums(void)
     }
 }
 
+/* The form is taken where the target has it and tensor maps can describe the matrices; pairs where they pay. */
+static void choice_of_the_form(void)
+{
+    problem p = memory_problem(PTX_BF16, PTX_BF16, PTXK_MATMUL_TRANS_B, 8192, 8192, 8192);
+    p.shape.sm_count = 148;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4);
+    CHECK(p.plan.launch[0].entry == PTXK__TENSOR_PAIR && p.plan.launch[0].cluster[0] == 2);
+    CHECK(p.plan.launch[0].grid[0] == 148 && p.plan.launch[0].block[0] == 256);
+    p.shape.m = 128;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.launch[0].entry == PTXK__TENSOR_ONE);
+    p.shape.target = PTX_SM_A(103);
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4);
+    p.desc.a_type = p.desc.b_type = PTX_S8;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.shape.target = PTX_SM_A(100);
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4);
+    p.shape.k = 65537;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.shape.k = 128, p.desc.a_factors = PTXK_FACTORS_BLOCK;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.desc.a_factors = 0, p.desc.a_type = p.desc.b_type = PTX_F32;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.desc.a_type = p.desc.b_type = PTX_F16, p.shape.aligned = 0;
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+    p.shape.aligned = 1, p.shape.target = PTX_SM(100);
+    CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
+}
+
 int main(void)
 {
     setenv("PTXSIM_DEVICE", "sm_100a", 1);
@@ -82,7 +128,9 @@ int main(void)
         puts("SKIP: the device is not of 10.0");
         return check_end();
     }
+    choice_of_the_form();
     every_transpose();
+    parts_of_k();
     long_sums();
     printf("note: worst error %.3f of its bound\n", most_of_bound);
     return check_end();
