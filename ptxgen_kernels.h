@@ -14220,8 +14220,8 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
 /* The form for sm_100a and sm_103a. Of a block's eight warps one thread copies stages of A and B by tensor
    maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
    holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
-   has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even block
-   multiplies.
+   has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
+   block multiplies.
 
    Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
    peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
@@ -14494,7 +14494,7 @@ static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
             ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
         }
     }
-    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits for the tile to be drained */
+    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
     x = ptx_mad(k, s->left, s->cluster, s->rank);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     at = ptx_ptr_add(k, at, x, 4);

@@ -655,6 +655,83 @@ static void test_products(void) {
         }
 }
 
+/* --- sums ----------------------------------------------------------------------------------------- */
+
+/* One element, worked out by hand: terms are cut towards zero to 25 bits behind the point of the largest exponent,
+ * their sum to the 23 bits of an f32, or rounded to an f16. d and the products a[z] b[z], z < count, others 0. */
+static void test_sum(int kind, int format, double d, const double (*factors)[2], int count, double want) {
+    static uint32_t in[IMAGE / 4 + 128];
+    uint8_t *bytes = (uint8_t *)in;
+    int words = IMAGE / 4 + 128, bits = formats[format].bits;
+    memset(in, 0, sizeof in);
+    for (int z = 0; z < count; z++)
+        for (int which = 0; which < 2; which++) {
+            int e;
+            double v = factors[z][which], m = frexp(fabs(v), &e);
+            int least = 1 - formats[format].bias, mantissa = formats[format].mantissa,
+                field = e - 1 + formats[format].bias;
+            uint32_t code = v == 0      ? 0
+                            : field < 1 ? (uint32_t)ldexp(m, e - least + mantissa)
+                                        : (uint32_t)field << mantissa
+                                              | ((uint32_t)ldexp(m, mantissa + 1) & ((1u << mantissa) - 1));
+            code |= (uint32_t)(v < 0) << (bits - 1);
+            for (int line = 0; line < (which ? 8 : 128); line++)
+                set_bits(bytes, place(false, 0, bits, line, z, 128, 256) + (which ? B_AT * 8 : 0), bits,
+                         code);
+        }
+    for (int lane = 0; lane < 128; lane++) in[IMAGE / 4 + lane] = float_bits(d);
+    begin(1, words, 128, 32);
+    put("mov.u32 r6, r0;\ncopy: mul.wide.u32 d10, r6, 4; add.u64 d10, d10, d0; ld.global.b32 r7, [d10]; "
+        "shl.b32 r8, r6, "
+        "2; add.u32 r8, r8, r31; st.shared.b32 [r8], r7; add.u32 r6, r6, 128; setp.lt.u32 p2, r6, %d; @p2 "
+        "bra copy;\n",
+        IMAGE / 4);
+    for (int c = 0; c < 8; c++) load_cells(1, c, IMAGE / 4);
+    put("fence.proxy.async.shared::cta;\ntcgen05.fence::before_thread_sync;\nbar.sync 0;\nsetp.eq.u32 p4, "
+        "r0, r0;\n"
+        "@!p0 bra issued;\ntcgen05.fence::after_thread_sync;\nshr.u32 r6, r31, 4; cvt.u64.u32 d3, r6; "
+        "add.u64 d4, d3, "
+        "0x%llx; add.u64 d5, d3, 0x%llx;\ntcgen05.mma.cta_group::1.kind::%s [r4], d4, d5, 0x%x, p4;\n"
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [r30];\nissued:\n"
+        "wait: mbarrier.try_wait.parity.shared::cta.b64 p2, [r30], 0; @!p2 bra wait;\n"
+        "tcgen05.fence::after_thread_sync;\n",
+        8ull << 16 | 16ull << 32 | 1ull << 46,
+        (unsigned long long)B_AT >> 4 | 8ull << 16 | 16ull << 32 | 1ull << 46, kinds[kind],
+        1u << 4 | (unsigned)formats[format].code << 7 | (unsigned)formats[format].code << 10 | 1u << 17
+            | 8u << 24);
+    store_cells(1, 0, 0);
+    end(1, 32);
+    uint32_t *out = go("a sum", 1, in, (size_t)words, 128, IMAGE);
+    float f = 0;
+    for (int lane = 0; out && lane < 128; lane += 127) {
+        memcpy(&f, &out[lane], 4);
+        CHECK((double)f == want, "%s %s: d = %g gives %.9g, expected %.9g", kinds[kind], formats[format].name,
+              d, (double)f, want);
+    }
+}
+
+static void test_sums(void) {
+    static const double quarters[][2] = {{0.75, 1}, {0.75, 1}, {0.75, 1}},
+                        minus[][2] = {{-0.75, 1}, {0.75, -1}, {-0.75, 1}},
+                        half[][2] = {{-4096, 4096}, {0.5, 1}},
+                        quarter[][2] = {{-4096, 4096}, {0.25, 1}, {0.25, 1}},
+                        kept[][2] = {{-256, 256}, {0.001953125, 1}},
+                        lost[][2] = {{-256, 256}, {0.001953125, 0.5}},
+                        far[][2] = {{0x1p-60, 0x1p-60}, {1, 1}};
+    test_sum(K_F16, F16, 0x1p25, quarters, 3,
+             0x1p25); /* each is cut to a multiple of 1: exactly it were 2^25 + 4 */
+    test_sum(K_F16, F16, -0x1p25, minus, 3, -0x1p25);
+    test_sum(K_F16, F16, 0x1p24, half, 2, 0.5); /* the 25th bit is there: with 24 it were 0 */
+    test_sum(K_F16, F16, 0x1p24, quarter, 3, 0);
+    test_sum(K_F16, BF16, 0x1p24, half, 2, 0.5);
+    test_sum(K_F16, BF16, 0x1p-120, far, 2, 1);
+    test_sum(K_TF32, TF32, 0x1p24, half, 2, 0.5);
+    test_sum(K_TF32, TF32, 0x1p24, quarter, 3, 0);
+    test_sum(K_F8F6F4, E4M3, 0x1p16, kept, 2,
+             0x1p-9); /* 8-bit floats lose no more than others, unlike wgmma's */
+    test_sum(K_F8F6F4, E4M3, 0x1p16, lost, 2, 0);
+}
+
 /* A register of a load is touched before wait::ld: the builder of ptxgen would not write this. */
 static void test_early_touch(void) {
     static const char *const touch[] = {"", "st.global.b32 [d1], r600;\n", "mov.u32 r600, 1;\n"};
@@ -688,6 +765,7 @@ int main(int argc, char **argv) {
     state = state * 0x9e3779b97f4a7c15u | 1;
     test_shapes();
     test_products();
+    test_sums();
     test_early_touch();
     return sim_close();
 }

@@ -46,7 +46,7 @@ static void every_transpose(void)
                           outs[] = {PTX_F32, PTX_F16, PTX_BF16};
     uint32_t flags, i;
     for (flags = 0; flags < 8; flags++) {
-        for (i = flags % 2; i < 5; i += 2) {
+        for (i = flags % 3; i < 5; i += 3) {
             problem p = memory_problem(types[i], outs[random_below(3)], flags, any_size(), any_size(),
                                        1 + random_below(random_below(2) ? 200 : 700));
             if (random_below(2)) p.beta = (float)random_within(2);
@@ -84,7 +84,7 @@ static void long_sums(void)
     static const uint32_t types[] = {PTX_BF16, PTX_E4M3, PTX_S8};
     uint32_t i;
     for (i = 0; i < 3; i++) {
-        problem p = memory_problem(types[i], PTX_F32, PTXK_MATMUL_TRANS_B, 150, 100, 3000 + random_below(1000));
+        problem p = memory_problem(types[i], PTX_F32, PTXK_MATMUL_TRANS_B, 150, 100, 2000 + random_below(1000));
         p.entry = 0;
         p.step = 31;
         problem_run(&p);
