@@ -85,6 +85,12 @@
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
           the tensors' memory until the call has finished; the host can wait for the result or poll it, and a
           stream can wait for it.
+   DEPENDENT LAUNCH  With ptxcu_desc.dependent_launch, a kernel may start before the kernel before it in the
+          stream has ended: its blocks take places that are free, and wait (griddepcontrol.wait) until that
+          kernel and its stores are complete. Results are the same; the time of a launch is hidden behind the
+          end of the kernel before. It needs sm_90 and driver 12.3, else the flag has no effect. It holds for
+          operations, and for modules made with ptx_module_desc.dependent_launch; not for cooperative
+          launches. In a graph such launches are joined by programmatic edges.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
@@ -200,6 +206,7 @@ typedef struct ptxcu_desc {
     void *context;            /* a CUcontext, used with its device; NULL: none */
     const char *cache_folder; /* folder for machine code, see DISK and TRUST; NULL: none */
     uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
+    uint32_t dependent_launch; /* 1: see DEPENDENT LAUNCH */
     ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
     void *alloc_user;
     ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
@@ -225,6 +232,7 @@ typedef struct ptxcu_device {
     uint32_t memory_clock_khz; /* 0: unknown */
     uint32_t memory_bus_bits;
     uint32_t max_cluster; /* maximum number of blocks in a cluster: 8; 0: no clusters */
+    uint32_t dependent_launch; /* 1: asked for by ptxcu_desc, and there is such a launch */
 } ptxcu_device;
 
 /* A range of device memory, by value. All zero: none. A sub-range is { address + offset, bytes }. */
@@ -299,7 +307,8 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
 
    X(function, parameters): the driver functions in use, under their ABI names. Each returns CUresult, an int.
    These lines make the pointers, the loader and the list of missing symbols. CUdevice is an int, CUdeviceptr
-   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters only. */
+   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters and dependent
+   launches only. */
 #define PTXCU_DRIVER(X)                                                                                      \
     X(cuInit, (unsigned flags))                                                                              \
     X(cuDriverGetVersion, (int *version))                                                                    \
@@ -1162,6 +1171,7 @@ typedef struct ptxcu__entry {
     uint32_t param_count;
     uint32_t known; /* 1: params and param_count are known */
     uint32_t max_threads;
+    uint32_t dependent_launch; /* 1: it may start before the kernel before it has ended */
     uint32_t shared_bytes; /* static */
     uint32_t dynamic_free; /* dynamic bytes available without opt-in */
     uint32_t dynamic_max;  /* dynamic bytes after the last opt-in; guarded by table_mutex */
@@ -1234,6 +1244,7 @@ struct ptxcu {
     void *library;
     void *context;
     int device;
+    uint32_t dependent_launch; /* as in ptxcu_desc */
     uint32_t ready;    /* 1: ptxcu_open has succeeded */
     uint32_t retained; /* 1: the handle must release the primary context */
     uint32_t cleaned;  /* 1: stale temporary files were removed from the cache folder */
@@ -1834,6 +1845,9 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
 #undef PTXCU__LOAD
     d->max_cluster =
         cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
+    /* graphs take such launches since 12.3 */
+    d->dependent_launch =
+        cu->dependent_launch && cu->launch_ex && cu->capability >= 90 && d->driver_version >= 12030;
     return PTXCU_E_NONE;
 }
 
@@ -1919,6 +1933,7 @@ static ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->dependent_launch = d.dependent_launch != 0;
     cu->log = d.log;
     cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
@@ -2054,7 +2069,8 @@ PTXGEN_API const char *ptxcu_error_name(ptxcu_code code) {
 }
 
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu) {
-    static const ptxcu_device none = {"", "", 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
+    static const ptxcu_device none = {"", "", 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0},
+                                      0,  0,  0, 0, 0, 0, 0, 0};
     return cu ? &cu->info : &none;
 }
 
@@ -4071,6 +4087,7 @@ static ptxcu_code ptxcu__create_program(ptxcu *cu, const char *ptx, const ptx_mo
             code = ptxcu__open_entry(cu, p->module_, info.name, e);
             if (code == PTXCU_E_NONE) code = ptxcu__copy_signature(cu, &info, e);
             e->known = 1;
+            e->dependent_launch = info.dependent_launch && cu->info.dependent_launch;
         }
     }
     if (code != PTXCU_E_NONE) {
@@ -4330,6 +4347,7 @@ static ptxcu_code ptxcu__build_program(ptxcu *cu, const char *site, const ptx_op
     memset(&d, 0, sizeof d);
     d.target = cu->info.target;
     d.max_version = cu->info.max_version;
+    d.dependent_launch = cu->info.dependent_launch;
     d.alloc = ptxcu__module_alloc;
     memory.cu = cu;
     memory.failed = 0;
@@ -4591,30 +4609,36 @@ static ptxcu_code ptxcu__prepare_launch(ptxcu *cu, ptxcu_program *program, const
     return PTXCU_E_NONE;
 }
 
-static int ptxcu__launch_clusters(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
-                                  ptxcu_stream stream) {
+static int ptxcu__launch_ex(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
+                            ptxcu_stream stream) {
     ptxcu__launch_attribute attributes[2];
     ptxcu__launch_config config;
+    uint32_t n = 0;
     memset(attributes, 0, sizeof attributes);
     memset(&config, 0, sizeof config);
-    attributes[0].id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
-    memcpy(attributes[0].value, g->cluster, sizeof g->cluster);
-    attributes[1].id = 2; /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
-    attributes[1].value[0] = 1;
+    if (g->cluster[0]) {
+        attributes[n].id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+        memcpy(attributes[n++].value, g->cluster, sizeof g->cluster);
+    }
+    /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE, _PROGRAMMATIC_STREAM_SERIALIZATION */
+    if (g->cooperative || e->dependent_launch) {
+        attributes[n].id = g->cooperative ? 2 : 6;
+        attributes[n++].value[0] = 1;
+    }
     memcpy(config.grid, g->grid, sizeof g->grid);
     memcpy(config.block, g->block, sizeof g->block);
     config.shared_bytes = g->shared_bytes;
     config.stream = stream;
     config.attributes = attributes;
-    config.count = g->cooperative ? 2 : 1;
+    config.count = n;
     return cu->launch_ex(&config, e->function, params, NULL);
 }
 
 static ptxcu_code ptxcu__launch_entry(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
                                       ptxcu_stream stream) {
-    int clusters = g->cluster[0] != 0, result;
-    if (clusters)
-        result = ptxcu__launch_clusters(cu, e, g, params, stream);
+    int extended = g->cluster[0] || (e->dependent_launch && !g->cooperative), result;
+    if (extended)
+        result = ptxcu__launch_ex(cu, e, g, params, stream);
     else if (g->cooperative)
         result =
             cu->driver.cuLaunchCooperativeKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
@@ -4626,7 +4650,7 @@ static ptxcu_code ptxcu__launch_entry(ptxcu *cu, const ptxcu__entry *e, const pt
     if (ptxcu__check_stream(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
     return ptxcu__fail_driver(
         cu, result, "cuLaunch%sKernel%s(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)",
-        !clusters && g->cooperative ? "Cooperative" : "", clusters ? "Ex" : "", e->name, (unsigned)g->grid[0],
+        !extended && g->cooperative ? "Cooperative" : "", extended ? "Ex" : "", e->name, (unsigned)g->grid[0],
         (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0], (unsigned)g->block[1],
         (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }

@@ -414,8 +414,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
                          cap both are the cap's ends.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
-     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen keys
-                         that share a tile with a seen one.
+     weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen
+                         keys that share a tile with a seen one.
      lse                 log sum_j exp(x_j), natural, of each query and head. The error is at most the largest
                          error of a score, plus 2^-23 for each key, plus 2^-21 (1 + |lse| + the largest |x|).
                          The error of a score is (d + 2) 2^-23 sum |scale q k|; f32: plus that of precision.
@@ -616,9 +616,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      PTXK_GEMM_SWIGLU    two matrices of one format, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
                          activation.
-     columns             rows of x in a tile: 8, 16, 32 or 64. ptxk_gemm_columns() chooses. Any m runs with
-                         any of them: the last tile is padded. Where registers are few for a format or a
-                         target, tiles have fewer, down to 8.
+     columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
+                         of them: the last tile is padded. Where registers are few for a format or a target,
+                         tiles have fewer, down to 8. From 128 on weights are unpacked once for a tile, into
+                         shared memory; from sm_80, EXACT sm_80 and sm_90 to sm_110, for Q4_K and Q5_K; 256
+                         columns for Q4_K, FAST, sm_90 to sm_110.
      k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
                          With several matrices, of the largest unit.
      precision           Quantised weights are multiplied exactly: as integers times the scale of their
@@ -634,6 +636,9 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          of the unit at most, where offsets and minima count as products of their own. By
                          the arithmetic of chips, on random data, of the sum of |w x| of an output: below
                          2e-6, Q6_K 5e-6; FAST below 1e-4 from K = 1024 on.
+     many columns, FAST  Where weights are unpacked into shared memory (see columns) they are rounded to f16,
+                         times a power of two for each row: by 3 2^-11 of the sum of a weight's parts and
+                         2^-29 of the row's largest block factor at most. Sums are of a whole slice of K.
      sm_75               bf16 and f32 weights are refused
      x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
                          squares, overflows f32, and for Q4_K, Q5_K and Q6_K from |x * gamma| = 2^122 on
@@ -669,7 +674,7 @@ typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t output_type; /* of y and of the residual: PTX_F32, PTX_F16 or PTX_BF16 */
-    uint32_t columns;     /* rows of x in a tile, at most: 8, 16, 32 or 64; see ptxk_gemm_columns */
+    uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
     uint32_t second;      /* format of a second matrix, with SwiGLU and GeGLU of up; 0: there is none */
@@ -720,7 +725,7 @@ typedef struct ptxk_gemm_args {
     uint32_t x_count;         /* rows of x; 0: m */
 } ptxk_gemm_args;
 
-/* The tile that suits m rows of x: the smallest of 8, 16 and 32 that holds them, else 64. */
+/* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
@@ -748,24 +753,26 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
-   A module for sm_90a has a second form, of f16 and bf16: wgmma on tiles of 128 x 256, or 128 x 128 for few
-   steps along k, copied by tensor maps into four or six stages of shared memory. A warpgroup copies, two
-   multiply; blocks are persistent; two blocks, one below the other, share the copies of B. The plan takes
-   this form where shape.aligned is 1. A plan of the first form suits such a module too.
+   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or 128 x 128 for few steps along k and
+   for sums that are added to others every 128 of k. Tensor maps copy them into four or six stages of shared
+   memory. A warpgroup copies, two multiply; blocks are persistent; two blocks, one below the other, share the
+   copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3, e5m2 and s8 (without factors that differ
+   along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
+   1. A plan of the first form suits such a module too.
 
-   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k to
-   65536), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor memory,
-   which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256 of a pair
-   of blocks, each of which copies half of B.
+   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
+   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
+   of a pair of blocks, each of which copies half of B.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
-                         n at least 8. On sm_89 sums of e4m3 and e5m2 keep 13 bits; on all chips they are
-                         added to f32 sums every 128 of k, but for tcgen05, whose sums run through all of
-                         k. s8: exact sums of 65536 products, added in f32.
+                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
+                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
+                         through all of k. s8: exact sums of 65536 products, added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -6835,7 +6842,7 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
 }
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    if (f->panels) return ptxk__prefill_stages_end(f) + 64;
+    if (f->panels) return ptxk__prefill_stages_end(f) + 80;
     return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
 }
 
@@ -6961,6 +6968,42 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     return PTX_E_NONE;
 }
 
+/* The maps of k and v: elements, rows, heads, sequences; pages: elements, positions, heads, pages. A copy is
+   a panel of a tile or page. */
+static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
+    static const size_t at[2][2] = {
+        {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
+        {offsetof(ptxk_flash_prefill_args, v), offsetof(ptxk_flash_prefill_args, v_batch_stride)}};
+    uint64_t row = (uint64_t)f->d * f->bytes;
+    uint32_t i, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS;
+    for (plan->maps = 0; plan->maps < 2; plan->maps++) {
+        ptx_tensor_map *m = &plan->map[plan->maps];
+        m->address = (uint32_t)at[plan->maps][0];
+        m->type = f->type;
+        m->rank = 4;
+        m->swizzle = 128;
+        m->box[0] = 64, m->box[1] = f->kv.rows, m->box[2] = m->box[3] = 1;
+        m->size[0].times = f->d;
+        m->size[1].times = f->page_size ? f->page_size : PTXK__PREFILL_LEN; /* rows past the end: no copy */
+        m->size[2].times = f->kv_heads;
+        m->size[3].times = 1;
+        m->size[3].bytes = 4;
+        m->size[3].field = (uint32_t)(f->page_size ? offsetof(ptxk_flash_prefill_args, pool_pages)
+                                                   : offsetof(ptxk_flash_prefill_args, batch));
+        if (f->page_size) {
+            m->stride[1].times = rows_first ? f->kv_heads * row : row;
+            m->stride[2].times = rows_first ? row : f->page_size * row;
+            m->stride[3].times = (uint64_t)f->kv_heads * f->page_size * row;
+            continue;
+        }
+        for (i = 1; i < 4; i++) {
+            m->stride[i].times = f->bytes;
+            m->stride[i].bytes = 8;
+            m->stride[i].field = (uint32_t)(at[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
+        }
+    }
+}
+
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                                             const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
                                             ptxk_message *why) {
@@ -7003,6 +7046,9 @@ PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
     plan->min_bytes =
         queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
     if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    if (f.panels) ptxk__prefill_plan_maps(&f, plan);
+    for (q_len = 0; q_len < plan->maps && !shape->kv_len; q_len++) /* no keys: k and v may be 0 */
+        plan->map[q_len].address = (uint32_t)offsetof(ptxk_flash_prefill_args, q);
     return PTX_E_NONE;
 }
 
@@ -7882,7 +7928,7 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
     sequence = ptx_div(k, x, ptx_u32(f->heads));
     row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
                              &ragged, &count);
-    if (f->window) {
+    if (f->window || f->panels) {
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
@@ -8042,12 +8088,11 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
    computes weights while the other one's products run: named barriers give them turns. Its products of one
    tile with v run while it computes the weights of the next.
 
-   k and v of a stage each have two mbarriers: full, at which the copies of all copying threads arrive, and
-   empty, at which every computing warp arrives. */
+   k and v of a stage each have two mbarriers: full, at which a lane of every copying warp arrives, and empty,
+   at which one of every computing warp does. One thread copies whole tiles through tensor maps; the last tile
+   of the keys is copied by cp.async of all threads, which fills with zeros what another sequence owns. */
 
-/* Named barriers: the turns of warpgroups 0 and 1, and one for each of them. */
-#define PTXK__PREFILL_TURN 1u
-#define PTXK__PREFILL_GROUP 3u
+#define PTXK__PREFILL_TURN 1u /* named barriers: the turns of warpgroups 0 and 1 */
 
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
@@ -8067,14 +8112,6 @@ static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__pre
     return g;
 }
 
-static void ptxk__prefill_wait(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
-    ptx_val done;
-    ptx_loop(k);
-    done = ptx_mbarrier_try_wait(k, mbarrier, parity);
-    ptx_while(k, ptx_inv(done));
-    ptx_end(k);
-}
-
 /* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
 static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                       ptx_val first) {
@@ -8085,17 +8122,108 @@ static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptx
         if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
         ptxk__prefill_copy_tile(k, f, s, v, first);
     }
+    ptx_cp_async_commit(k);
 }
 
-/* The copying warpgroup: q, which arrives with the first k, and all tiles. */
+/* Where k and v lie in their tensor maps. */
+typedef struct ptxk__prefill_source {
+    ptx_val map[2], head[2], batch[2];
+    ptx_val row;    /* of key 0; pages: the sequence's block table */
+    ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
+} ptxk__prefill_source;
+
+/* A map's index along a stride of 0 is 0. Keys in one place (row stride 0), and rows past 2^30, are copied by
+   cp.async, as is the tile at the end of the keys, whose last rows become zeros. */
+static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      const ptxk__prefill_block *q, ptxk__prefill_source *c) {
+    static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
+                                      offsetof(ptxk_flash_prefill_args, v_batch_stride)};
+    ptx_val head, x, p, ragged, count, row;
+    uint32_t i;
+    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
+    c->direct = q->kv_len;
+    c->head[0] = c->head[1] = head;
+    if (f->page_size) {
+        x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
+        x = ptx_mul_wide(k, q->sequence, x);
+        c->row = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
+        c->row = ptx_ptr_add(k, c->row, x, 4);
+        return;
+    }
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), q->sequence, ptx_u32(0),
+                             &ragged, &count);
+    c->row = ptx_cvt(k, PTX_U32, row);
+    p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
+    c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    x = ptx_sub(k, ptx_s32(PTXK__PREFILL_LEN), ptx_as(c->row, PTX_S32));
+    c->direct = ptx_min(k, c->direct, x);
+    for (i = 0; i < 2; i++) {
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        p = ptx_or(k, p, ragged);
+        c->batch[i] = ptx_selp(k, ptx_u32(0), q->sequence, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
+        x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 8));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+        c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    }
+}
+
+/* One thread's copies of k or v of the tile at `first`, through the tensor map, a panel of each part of a
+   page at a time. */
+static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
+                                    uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
+    ptx_val o[7], at = ptx_as(first, PTX_U32), x;
+    uint32_t shift = 0, i, panel;
+    while (f->page_size >> shift > 1) shift++;
+    (void)ptx_mbarrier_arrive_expect(k, full, ptx_u32(ptxk__prefill_panel_bytes(f, f->keys)));
+    o[1] = c->map[v];
+    o[4] = c->head[v];
+    o[6] = full;
+    if (!f->page_size) {
+        o[3] = ptx_add(k, at, c->row);
+        o[5] = c->batch[v];
+    }
+    for (i = 0; i < f->keys; i += f->kv.rows) {
+        if (f->page_size) {
+            if (i) at = ptx_add(k, at, ptx_u32(f->kv.rows));
+            x = ptx_shr(k, at, ptx_u32(shift));
+            x = ptx_ptr_add(k, c->row, x, 4);
+            o[5] = ptx_ld(k, PTX_U32, ptx_at(x, 0)); /* past the pool: the copy fills with zeros */
+            o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
+        }
+        for (panel = 0; panel < f->panels; panel++) {
+            o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
+            o[2] = ptx_u32(64 * panel);
+            ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 7, o, 0, NULL);
+        }
+    }
+}
+
+/* What a copying thread arrives with at a full mbarrier: one lane of each warp, when the warp's copies by
+   cp.async, all but those of the last groups, are in shared memory where wgmma sees them. */
+static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
+    ptx_cp_async_wait(k, groups);
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_guard(k, lane0);
+    ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+}
+
+/* The copying warpgroup: q, and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                  const ptxk__prefill_block *q, ptx_val tid, ptx_val begin) {
+                                  const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
+                                  ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, empty, tile;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
+    x = ptx_laneid(k);
+    lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
                               q->row, q->head, f->bytes, &stride);
@@ -8107,16 +8235,11 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
         ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
     }
+    ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
+            ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
+    ptxk__prefill_locate_keys(k, f, s, q, c);
     s->at = ptx_var_new(k, begin);
-    if (!f->page_size) {
-        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
-                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-        s->v_at = ptx_var_new(k, base);
-        base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
-                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-        s->k_at = ptx_var_new(k, base);
-    }
     count = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
     {
@@ -8126,19 +8249,41 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
         empty = ptx_xor(k, g.parity, ptx_u32(1));
+        next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+        p = ptx_setp(k, PTX_LE, next, c->direct);
+        ptx_if(k, p);
         for (i = 0; i < 2; i++) {
-            ptxk__prefill_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            full = ptx_off(g.bars, 8 * (int64_t)i);
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
+            p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+            ptx_if(k, p);
+            ptxk__prefill_load_tile(k, f, c, i, i ? g.v : g.k, at, full);
+            ptx_else(k);
+            ptx_guard(k, lane0);
+            ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full, 0, NULL);
+            ptx_end(k);
+        }
+        ptx_else(k);
+        if (!f->page_size) {
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                         offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
+            s->v_at = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                         offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
+            s->k_at = ptx_var_new(k, base);
+        }
+        for (i = 0; i < 2; i++) {
+            ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             s->place = i ? g.v : g.k;
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
-            ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0, ptx_off(g.bars, 8 * (int64_t)i));
         }
-        at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-        ptx_set(k, s->at, at);
+        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, ptx_off(g.bars, 8 * (int64_t)i));
+        ptx_end(k);
+        ptx_set(k, s->at, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
     }
     ptx_end(k);
-    ptx_cp_async_wait_all(k);
 }
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
@@ -8195,12 +8340,6 @@ static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const
     ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
 }
 
-/* Waits for k or v; what other threads' cp.async wrote, wgmma then reads. */
-static void ptxk__prefill_wait_full(ptx_kernel *k, ptx_val mbarrier, ptx_val parity) {
-    ptxk__prefill_wait(k, mbarrier, parity);
-    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-}
-
 /* Lets the copying warpgroup overwrite k or v. */
 static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, ptx_val mbarrier) {
     ptx_guard(k, c->lane0);
@@ -8210,21 +8349,19 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill_group *c, p
 /* Issues scores = q k, a step of 16 elements at a time. */
 static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c,
                                        ptx_val keys) {
-    ptx_val v[7];
+    ptx_val a, b, half[2];
     uint32_t i;
     keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
+    ptx_unpack(k, PTX_U32, 2, c->q, half);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < f->pairs; i++) {
-        uint32_t step = i % 4 * 2;
-        v[0] = c->q, v[1] = keys;
+        a = c->q, b = keys;
         if (i) {
-            v[0] = ptx_add(k, c->q, ptx_u64(i / 4 * f->q.panel + step));
-            v[1] = ptx_add(k, keys, ptx_u64(i / 4 * f->kv.panel + step));
+            half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
+            a = ptx_pack(k, PTX_U64, 2, half);
+            b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
         }
-        v[2] = i ? c->yes : ptx_inv(c->yes);
-        v[3] = v[4] = ptx_imm(1);
-        v[5] = v[6] = ptx_imm(0);
-        ptx_wgmma(k, PTX_WGMMA_F32, 0, f->type, f->type, f->keys / 2, c->score, 7, v);
+        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -8394,7 +8531,9 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     {
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        ptxk__prefill_wait_full(k, g.bars, g.parity);
+        ptx_mbarrier_wait(k, ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64), ptx_u32(0));
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* q comes by cp.async of other threads */
+        ptx_mbarrier_wait(k, g.bars, g.parity);
         ptxk__prefill_take_turn(k, f, c);
         ptxk__prefill_issue_scores(k, f, c, g.k);
         ptxk__prefill_give_turn(k, f, c);
@@ -8413,10 +8552,10 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
-            ptxk__prefill_wait_full(k, g.bars, g.parity);
+            ptx_mbarrier_wait(k, g.bars, g.parity);
             ptxk__prefill_take_turn(k, f, c);
             ptxk__prefill_issue_scores(k, f, c, g.k);
-            ptxk__prefill_wait_full(k, ptx_off(before.bars, 8), before.parity);
+            ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
             ptxk__prefill_issue_values(k, f, s, c, before.v);
             ptxk__prefill_give_turn(k, f, c);
             ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
@@ -8431,7 +8570,7 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptx_end(k);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        ptxk__prefill_wait_full(k, ptx_off(g.bars, 8), g.parity);
+        ptx_mbarrier_wait(k, ptx_off(g.bars, 8), g.parity);
         ptxk__prefill_take_turn(k, f, c);
         ptxk__prefill_issue_values(k, f, s, c, g.v);
         p = ptx_setp(k, PTX_EQ, group, ptx_u32(0));
@@ -8449,12 +8588,15 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptxk__prefill_state s;
     ptxk__prefill_group c;
     ptxk__prefill_block q;
+    ptxk__prefill_source source;
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
     memset(&s, 0, sizeof s);
     ptx_require_block(k, ptxk__prefill_threads(f), 1, 1); /* another block would wait for ever */
     ptx_max_registers(k, 168);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    source.map[0] = ptx_param_map(k, "k_map");
+    source.map[1] = ptx_param_map(k, "v_map");
     s.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     ptxk__prefill_locate_block(k, f, s.args, &q);
@@ -8467,8 +8609,9 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
-    for (i = 0; i < 8; i++)
-        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i % 4 < 2 ? 128 : f->warps));
+    for (i = 0; i < 9; i++) /* the last: of q */
+        ptx_mbarrier_init(k, ptx_off(bars, 8 * (int64_t)i), ptx_imm(i == 8 ? 128 : i % 4 < 2 ? 4 : f->warps));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_GE, tid, ptx_u32(32 * f->warps));
@@ -8477,7 +8620,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
         p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys the place of q takes out at once */
         ptx_if(k, p);
-        ptxk__prefill_produce(k, f, &s, &q, tid, begin);
+        ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
         ptx_end(k);
     }
     ptx_else(k);
@@ -8508,8 +8651,6 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_give_turn(k, f, &c);
         ptx_end(k);
         ptxk__prefill_consume(k, f, &s, &c, group, safe);
-        x = ptx_add(k, group, ptx_u32(PTXK__PREFILL_GROUP));
-        ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
         ptxk__prefill_output(k, f, &s);
     }
     ptx_end(k);
@@ -9330,7 +9471,7 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
 #define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
 #define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
-#define PTXK__GEMM_M 2u          /* most tiles of 16 rows in a warp */
+#define PTXK__GEMM_M 4u          /* most tiles of 16 rows in a warp */
 #define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
 
 /* How the values of a unit are multiplied by x. */
@@ -9343,8 +9484,8 @@ enum {
 
 /* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS) or 16 t + 8 w
-   (PLAIN) of the unit, the second `second` values further on.
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 16 t + 8 w
+   (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit, the second `second` values further on.
    A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
    of a word are unpacked), or 0 and 1, 2 and 3. */
 enum {
@@ -9353,7 +9494,8 @@ enum {
     PTXK__GEMM_BLOCK,
     PTXK__GEMM_HALVES,
     PTXK__GEMM_EIGHTS,
-    PTXK__GEMM_PLAIN
+    PTXK__GEMM_PLAIN,
+    PTXK__GEMM_BYTES
 };
 
 /* How a format is read. */
@@ -9432,10 +9574,14 @@ typedef struct ptxk__gemm {
     uint32_t classes, forms;
     ptx_type x_type, output;
     uint32_t flags, precision, k_step;
-    uint32_t columns, n, m;  /* columns of a tile; its tiles of 8; tiles of 16 rows in a warp */
+    uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
+    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights, stage; /* shared bytes of a step of weights and of a part of x; two of each */
     uint32_t scales, shared; /* where unpacked scales are; all of it */
+    uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
+    uint32_t bulk;           /* a thread copies a part of x */
+    uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
     int async;
 } ptxk__gemm;
 
@@ -9468,11 +9614,11 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->weights = f->stage = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->n * x->planes * (x->type == PTX_F32 ? 1024 : 512);
+        uint32_t group = f->tiles * x->planes * (x->type == PTX_F32 ? 1024 : 512);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
-        x->bytes = x->groups * group + f->n * x->sums;
-        if (x->part_bytes + f->n * x->sums > f->stage) f->stage = x->part_bytes + f->n * x->sums;
+        x->bytes = x->groups * group + f->tiles * x->sums;
+        if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
     }
     for (i = 0; i < f->classes; i++) {
         ptxk__gemm_class *c = &f->kind[i];
@@ -9495,17 +9641,50 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     f->shared += 16; /* the flag of the last block */
 }
 
-static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
-                                ptxk_message *why) {
+#define PTXK__WIDE_WARPS 8u
+#define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
+#define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
+
+/* The sizes of a block with many columns. Returns whether it fits. In shared memory: two parts of unpacked
+   weights (each twice, where there are `planes` of them), two parts of x, a unit of the rows as they lie, and
+   what the rows have. */
+static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t columns, uint32_t planes) {
+    uint32_t i, chip = target & 0xfffu;
+    f->columns = columns;
+    f->tiles = columns / 8;
+    f->n = columns / 32;
+    f->m = 4;
+    ptxk__gemm_sizes(f, PTXK__WIDE_WARPS, 2 * f->tiles * 512 * f->x[0].planes);
+    f->rows = PTXK__WIDE_ROWS / f->pair;
+    f->x_at = 2 * planes * PTXK__WIDE_PART;
+    f->raw_at = f->x_at + 2 * f->stage;
+    f->rows_at = f->raw_at;
+    for (i = 0; i < f->classes; i++) {
+        ptxk__gemm_class *c = &f->kind[i];
+        c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
+        c->pitch = (c->chunks | 1) * 16;
+        c->area = PTXK__WIDE_ROWS * c->pitch;
+        c->variants = 2;
+        if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
+    }
+    f->bulk = chip >= 90;
+    f->shared = f->rows_at + 4096 + 32;
+    return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+}
+
+/* The form with `wide` columns, or, where that is 0, with few. */
+static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, ptxk__gemm *f,
+                                   ptxk_message *why) {
     static const char *const names[PTXK__GEMM_MATRICES] = {"format", "second", "third"};
     static const char *const op = "gemm";
-    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part;
+    uint32_t format[PTXK__GEMM_MATRICES], i, j, warps, limit, part, planes = 1;
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemm: the description is NULL");
     memset(f, 0, sizeof *f);
-    if (d->columns != 8 && d->columns != 16 && d->columns != 32 && d->columns != 64)
-        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32 or 64", d->columns);
+    if (d->columns < 8 || d->columns > 256 || d->columns & (d->columns - 1))
+        return ptxk__refuse(why, PTX_E_DESC, "gemm: columns is %u, must be 8, 16, 32, 64, 128 or 256",
+                            d->columns);
     if (d->precision > PTXK_GEMM_FAST)
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: precision is %u, must be PTXK_GEMM_EXACT or PTXK_GEMM_FAST", d->precision);
@@ -9562,6 +9741,15 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         x.unit = g->unit;
         x.second = g->second;
         x.sums = g->sums;
+        if (wide) {
+            if (wide > 128
+                && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K))
+                return PTX_E_DESC; /* registers are too few */
+            if (g->order != PTXK__GEMM_PAIRS) return PTX_E_DESC;
+            if (g->order == PTXK__GEMM_PAIRS) x.order = PTXK__GEMM_BYTES;
+            if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
+            if (format[i] == PTXK_Q6_K && d->precision == PTXK_GEMM_EXACT) planes = 2;
+        }
         x.type = format[i] == PTXK_BF16 ? PTX_BF16 : g->kind == PTXK__GEMM_WORDS ? PTX_F32 : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
         if (x.type == PTX_BF16) x.planes++;
@@ -9577,14 +9765,16 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
         c->x = j;
         if (j == f->forms) f->x[f->forms++] = x;
     }
-    f->columns = d->columns;
+    f->async = (target & 0xfffu) >= 80;
+    f->wide = wide;
+    if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
+    f->columns = d->columns > 64 ? 64 : d->columns;
     for (i = 0; i < f->classes; i++) {
         part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
         if (f->columns > part) f->columns = part;
     }
-    f->n = f->columns / 8;
+    f->n = f->tiles = f->columns / 8;
     f->m = 2;
-    f->async = (target & 0xfffu) >= 80;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
@@ -9596,7 +9786,20 @@ static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk
                         f->columns);
 }
 
-PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) { return m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : 64; }
+static ptx_code ptxk__gemm_form(const ptxk_gemm_desc *d, ptx_target target, ptxk__gemm *f,
+                                ptxk_message *why) {
+    uint32_t wide = d && (target & 0xfffu) >= 80 ? d->columns : 0;
+    if (why) why->text[0] = 0;
+    for (; wide >= 128; wide /= 2)
+        if (ptxk__gemm_form_as(d, target, wide, f, NULL) == PTX_E_NONE) return PTX_E_NONE;
+    return ptxk__gemm_form_as(d, target, 0, f, why);
+}
+
+PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
+    uint32_t columns = 8;
+    while (columns < m && columns < 256) columns *= 2;
+    return columns;
+}
 
 /* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
@@ -9633,8 +9836,8 @@ static uint32_t ptxk__gemm_slices(const ptxk__gemm *f, const ptxk_gemm_shape *sh
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint64_t slots =
-        (uint64_t)shape->sm_count * (total / (f->shared + 1024) ? total / (f->shared + 1024) : 1);
+    uint32_t resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    uint64_t slots = (uint64_t)shape->sm_count * resident;
     uint64_t best = UINT64_MAX;
     for (s = 1; s <= units && s <= 512; s++) {
         uint32_t per = ptxk__ceil_div(units, s);
@@ -10036,17 +10239,19 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm_x *x, ptx_val lane, ptx_val inside,
                                   ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half, other[2];
-    uint32_t i, pairs = x->order == PTXK__GEMM_PAIRS;
+    uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
     for (i = 0; i < 2; i++) {
-        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs ? 4 : 1, pairs ? 32 : 4);
+        a[i] = ptxk_warp_reduce(k, PTX_ADD, sum[i], pairs && !bytes ? 4 : 1, bytes ? 8 : pairs ? 32 : 4);
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
     column = ptx_and(k, column, ptx_u32(7));
     if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
-        here = ptx_mad(k, column, ptx_u32(4), lane);
+        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
+        here = ptx_mad(k, column, ptx_u32(4), half);
         here = ptx_ptr_add(k, at, here, 8);
-        p = ptx_setp(k, PTX_LT, lane, ptx_u32(4));
+        half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
+        p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
         ptx_guard(k, p);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
@@ -10103,8 +10308,8 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     base = ptx_mul_wide(k, tile, units);
     base = ptx_mul(k, base, ptx_u64(x->bytes));
     base = ptx_ptr_add(k, to, base, 1);
-    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(4));
-    tile = ptx_and(k, tile, ptx_u32(f->n - 1)); /* tile of 8 columns */
+    tile = ptx_bfe(k, column, ptx_u32(3), ptx_u32(f->tiles > 16 ? 5 : 4));
+    tile = ptx_and(k, tile, ptx_u32(f->tiles - 1)); /* tile of 8 columns */
     i = ptx_tid_x(k);
     i = ptx_sub(k, i, lane);
     i = ptx_warp_uniform(k, i);
@@ -10136,6 +10341,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
                 other = ptx_mul(k, other, ptx_u32(4));
                 q[0] = ptx_sub(k, q[0], other);
             }
+        } else if (x->order == PTXK__GEMM_BYTES) {
+            q[0] = ptx_and(k, w, ptx_u32(6));
+            q[0] = ptx_add(k, q[0], w); /* 32 (w & 6) + 16 (w & 1), as w = (w & 6) + (w & 1) */
+            q[0] = ptx_mul(k, q[0], ptx_u32(16));
+            q[0] = ptx_mad(k, t, ptx_u32(4), q[0]);
         } else {
             q[0] = ptx_mul(k, t, ptx_u32(x->groups * 8));
             q[0] = ptx_mad(k, w, ptx_u32(8), q[0]);
@@ -10150,11 +10360,11 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
         here = ptx_mul(k, tile, ptx_u32(per));
-        if (x->parts > 1) {
-            other = ptx_div(k, w, ptx_u32(per));
+        if (x->parts > 1) { /* wide: a part has groups p and p + parts */
+            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
             other = ptx_mul(k, other, ptx_u32(x->part_bytes / (512 * planes * size)));
             here = ptx_add(k, here, other);
-            w = ptx_and(k, w, ptx_u32(per - 1));
+            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
         }
         here = ptx_add(k, here, w);
         here = ptx_mul(k, here, ptx_u32(planes * size * 512));
@@ -10344,6 +10554,9 @@ typedef struct ptxk__gemm_state {
     int words_aligned;
     ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
+    ptx_val column_base; /* wide: the warp's first column of the tile */
+    struct ptxk__gemm_wide *wide;
+    ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -10572,7 +10785,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
     chunks[0] = x->part_bytes / 16;
-    chunks[1] = part + 1 == x->parts ? f->n * x->sums / 16 : 0;
+    chunks[1] = part + 1 == x->parts ? f->tiles * x->sums / 16 : 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -11325,20 +11538,28 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* Multiplies the tile's slice of K: fills in the sums. */
-static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    const ptxk__gemm_x *x = s->form;
-    ptx_val first, p, at, y, m;
-    uint32_t i, n, e, per = PTXK__GEMM_GRANULE / x->unit;
+/* The first unit of this block's slice of K; sets its end. all: units of a row. */
+static ptx_val ptxk__gemm_slice(ptx_kernel *k, ptxk__gemm_state *s, ptx_val *all) {
+    uint32_t per = PTXK__GEMM_GRANULE / s->form->unit;
+    ptx_val first, at;
     ptx_comment(k, "this block's slice of K, in units");
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    y = ptxk__gemm_div_up(k, at, x->unit);
+    *all = ptxk__gemm_div_up(k, at, s->form->unit);
     at = ptxk__gemm_div_up(k, at, PTXK__GEMM_GRANULE);
     at = ptxk_div_up(k, at, s->slices);
     first = ptx_mul(k, at, s->slice);
     first = ptx_mul(k, first, ptx_u32(per));
     s->end = ptx_mad(k, at, ptx_u32(per), first);
-    s->end = ptx_min(k, s->end, y);
+    s->end = ptx_min(k, s->end, *all);
+    return first;
+}
+
+/* Multiplies the tile's slice of K: fills in the sums. */
+static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val first, p, at, y, m;
+    uint32_t i, n, e;
+    first = ptxk__gemm_slice(k, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_lane(k, f, s);
     s->chains = f->n == 1 && s->kind->format->kind != PTXK__GEMM_BLOCKS ? 2 : 1;
@@ -11389,6 +11610,598 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
     if (s->kind->variants == 3) ptx_end(k);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
+}
+
+/* -- gemm: many columns --
+
+   A block has 128 rows of W (of a gated pair 64 of each matrix, in turns of 16) and 128 or 256 columns. Each
+   of its threads unpacks half of a row: of a unit of 2 P groups of 32 values, in P parts, groups p and p + P.
+   The weights of a part, f16, lie in shared memory in rows of 8 chunks, swizzled; ldmatrix reads them as
+   operand A while the next part is unpacked. EXACT: integers, as in the form with few columns. FAST: weights,
+   times a power of two for each row that falls, and the sums with it, when a unit needs that. */
+
+typedef struct ptxk__gemm_wide {
+    ptx_val half, row;          /* of the row that this thread unpacks, in the block */
+    ptx_val raw;                /* its unit as it lies */
+    ptx_val a_to;               /* where its chunks go; they differ in bits 4 and 5 */
+    ptx_val a_from;             /* operand A of the products of a part; they differ in bits 5 and 6 */
+    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked, of the thread's rows */
+    ptx_val minima_to, minima_from;
+    ptx_val constant[4];
+    ptx_val to, copy_half, copied; /* of the row that this thread copies */
+    ptx_var from, shift;           /* address of its next unit; low bits of that of the row unpacked */
+    ptx_var word[24], more[10];    /* the half of the unit: quants, and what comes with them */
+    ptx_var scale[4], minimum[2], head;
+    ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
+} ptxk__gemm_wide;
+
+#define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
+
+/* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
+static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
+    ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
+    x = ptx_mad(k, x, ptx_u32(8), y); /* 64 wm + g, ... */
+    y = ptx_and(k, row, ptx_u32(64));
+    y = ptx_mul(k, y, ptx_u32(7));
+    return ptx_sub(k, x, y);
+}
+
+/* The row of its matrix that row r of the block is, and its first byte. which: 0, or for gated pairs r's. */
+static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
+    ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
+    if (f->pair > 1) {
+        x = ptx_and(k, r, ptx_u32(15));
+        row = ptx_shr(k, r, ptx_u32(5));
+        row = ptx_mad(k, row, ptx_u32(16), x);
+        x = ptx_and(k, r, ptx_u32(16));
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        from = ptx_selp(k, ptx_as(s->weights[0], PTX_U64), ptx_as(s->weights[1], PTX_U64), p);
+        from = ptx_ptr(from, PTX_GLOBAL);
+    }
+    row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), row);
+    row = ptx_min(k, row, last); /* rows past the last repeat it */
+    x = ptx_mul_wide(k, row, s->row_bytes);
+    return ptx_as(ptx_ptr_add(k, from, x, 1), PTX_U64);
+}
+
+/* Copies unit `next` of this thread's row: every second chunk. */
+static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
+    const ptxk__gemm_class *c = s->kind;
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t shifted = (uint32_t)ptxk__gemm_is_shifted(c), j;
+    ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
+    (void)f;
+    ptx_if(k, p);
+    {
+        from = ptx_get(k, w->from);
+        at = ptx_add(k, from, ptx_u64(c->unit_bytes));
+        ptx_set(k, w->from, at);
+        at = from;
+        if (shifted) at = ptx_and(k, from, ptx_u64(~(uint64_t)15));
+        left = ptx_cvt(k, PTX_U64, w->copy_half);
+        at = ptx_mad(k, left, ptx_u64(16), at);
+        left = at;
+        at = ptx_ptr(at, PTX_GLOBAL);
+        if (c->tails) { /* the last unit of a row: zeros behind it */
+            q = ptx_add(k, next, ptx_u32(1));
+            q = ptx_mul(k, q, ptx_u32(c->unit_bytes));
+            q = ptx_add(k, q, ptx_u32(30));
+            q = ptx_setp(k, PTX_LE, q, s->row_bytes);
+            ptx_if(k, q);
+        }
+        for (j = 0; j < c->chunks; j += 2) {
+            q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+            if (j + 1 >= c->chunks) ptx_guard(k, q);
+            ptx_cp_async_16(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j));
+        }
+        if (c->tails) {
+            ptx_else(k);
+            valid = ptx_mul(k, next, ptx_u32(c->unit_bytes));
+            valid = ptx_sub(k, s->row_bytes, valid); /* what is left of the row */
+            q = ptx_sub(k, left, from);              /* the first chunk begins so much further on */
+            left = ptx_cvt(k, PTX_S32, q);
+            left = ptx_sub(k, ptx_as(valid, PTX_S32), left);
+            for (j = 0; j < c->chunks; j += 2) {
+                valid = ptx_sub(k, left, ptx_s32((int32_t)(16 * j)));
+                valid = ptx_max(k, valid, ptx_s32(0));
+                valid = ptx_min(k, valid, ptx_s32(16));
+                q = ptx_setp(k, PTX_LT, w->copy_half, ptx_u32(c->chunks - j));
+                if (j + 1 >= c->chunks) ptx_guard(k, q);
+                ptx_cp_async_16_zfill(k, ptx_off(w->to, 16 * j), ptx_off(at, 16 * j), ptx_as(valid, PTX_U32));
+            }
+            ptx_end(k);
+        }
+    }
+    ptx_end(k);
+}
+
+/* Copies part p of x, which lies at `from`; on the condition q, or NULL. */
+static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
+                              uint32_t p, const ptx_val *q) {
+    const ptxk__gemm_x *x = s->form;
+    uint32_t slot = p & 1, bytes = x->part_bytes + (p + 1 == x->parts ? f->tiles * x->sums : 0);
+    ptx_val first, bar;
+    if (!f->bulk) {
+        ptxk__gemm_copy_x(k, f, s, from, p, slot, q);
+        ptx_cp_async_commit(k);
+        return;
+    }
+    bar = ptx_off(s->flag, (int64_t)(8 * slot) - 16);
+    first = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
+    if (q) first = ptx_and(k, first, *q);
+    ptx_if(k, first);
+    ptx_mbarrier_arrive_expect(k, bar, ptx_u32(bytes));
+    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage), ptx_off(from, p * x->part_bytes), ptx_u32(bytes),
+                  bar);
+    ptx_end(k);
+}
+
+/* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
+   power of two is too large for them, it falls, to a quarter of what would do. 2^(33 - s) bounds sizes, the
+   power is 2^(s - 5): products of a factor and a scale are below 2^15 then. */
+static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val p, x, y, ratio;
+    ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
+    x = ptx_get(k, w->most);
+    p = ptx_setp(k, PTX_GT, size, x);
+    ptx_if(k, p);
+    {
+        x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
+        y = ptx_add(k, x, ptx_u32(3));
+        y = ptx_min(k, y, ptx_u32(254));
+        y = ptx_shl(k, y, ptx_u32(23));
+        ptx_set(k, w->most, ptx_as(y, PTX_F32));
+        x = ptx_sub(k, ptx_u32(279), x);
+        y = ptx_get(k, w->power);
+        y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
+        ratio = ptx_sub(k, ptx_as(x, PTX_S32), ptx_as(y, PTX_S32));
+        ratio = ptx_add(k, ratio, ptx_s32(127));
+        ratio = ptx_max(k, ratio, ptx_s32(0));
+        ratio = ptx_min(k, ratio, ptx_s32(127));
+        ratio = ptx_shl(k, ptx_as(ratio, PTX_U32), ptx_u32(23));
+        ptx_set(k, out, ptx_as(ratio, PTX_F32));
+        x = ptx_shl(k, x, ptx_u32(23));
+        ptx_set(k, w->power, ptx_as(x, PTX_F32));
+        ptx_set(k, fell, ptx_u32(1));
+    }
+    ptx_end(k);
+    x = ptx_get(k, fell);
+    ptx_set(k, w->raised, x);
+    x = ptx_get(k, out);
+    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
+}
+
+/* Both halves of a word: x in f16. */
+static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+
+static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+    y = ptx_abs(k, y);
+    return ptx_max(k, x, y);
+}
+
+/* Reads this thread's half of a unit: Q4_K, Q5_K. */
+static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
+    ptx_val head[4], words[4], pair[2], d, m, p, q, x, y, z, power;
+    ptxk_load16(k, NULL, ptx_at(w->raw, 0), head);
+    x = ptx_ptr_add(k, w->raw, w->half, 64);
+    for (i = 0; i < 4; i++) {
+        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * five + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->word[4 * i + j], words[j]);
+    }
+    for (i = 0; i < 2 * five; i++) {
+        ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
+        for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
+    }
+    /* four scales x and four minima y of this half, bytes */
+    q = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+    x = ptx_shr(k, ptx_as(head[1], PTX_U32), ptx_u32(2));
+    z = ptx_and(k, head[3], ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    x = ptx_and(k, head[1], ptx_b32(0x3f3f3f3f));
+    x = ptx_selp(k, x, z, q);
+    y = ptx_shr(k, ptx_as(head[2], PTX_U32), ptx_u32(2));
+    z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
+    z = ptx_and(k, ptx_as(z, PTX_B32), ptx_b32(0x0f0f0f0f));
+    z = ptx_lop3(k, ptx_as(y, PTX_B32), ptx_b32(0x30303030), z, ptx_imm(0xea));
+    y = ptx_and(k, head[2], ptx_b32(0x3f3f3f3f));
+    y = ptx_selp(k, y, z, q);
+    if (f->precision == PTXK_GEMM_EXACT) {
+        ptx_set(k, w->head, head[0]);
+    } else {
+        ptx_unpack(k, PTX_F16, 2, head[0], pair);
+        d = ptx_cvt(k, PTX_F32, pair[0]);
+        m = ptx_cvt(k, PTX_F32, pair[1]);
+        p = ptx_op2(k, PTX_MUL, PTX_RN, d, ptx_f32(16777216));
+        p = ptx_abs(k, p);
+        p = ptxk__wide_larger(k, p, m);
+        ptxk__wide_raise(k, s, p);
+        power = ptx_get(k, w->power);
+        d = ptx_op2(k, PTX_MUL, PTX_RN, d, power);
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, ptx_f32(-0.0001220703125)); /* -2^-13 */
+        m = ptx_op2(k, PTX_MUL, PTX_RN, m, power);
+        pair[0] = ptxk__wide_twice(k, d);
+        pair[1] = ptxk__wide_twice(k, m);
+    }
+    for (i = 0; i < 2; i++) {
+        z = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140)); /* 1024 + the scales */
+        z = ptxk__gemm_fma(k, z, w->constant[0], w->constant[1]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[0]);
+        ptx_set(k, w->scale[i], z);
+        z = ptx_prmt(k, y, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140));
+        z = ptxk__gemm_fma(k, z, w->constant[2], w->constant[3]);
+        if (f->precision == PTXK_GEMM_FAST) z = ptxk__gemm_times(k, z, pair[1]);
+        ptx_set(k, w->minimum[i], z);
+    }
+}
+
+/* Unpacks part p of this thread's half: out[product][register][word]: pairs of values 0 and 2, and 1 and 3,
+   of four lanes. */
+static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                    ptx_val out[2][2][4]) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t five = s->kind->block->id == PTXK_Q5_K, t, e, b;
+    ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
+    ptx_val s2[2], m2[2], turn = w->half;
+    for (e = 0; e < 2; e++) {
+        s2[e] = ptxk__gemm_half(k, scale, e);
+        m2[e] = ptxk__gemm_half(k, minimum, e);
+    }
+    if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
+        turn = ptx_mul(k, w->half, ptx_u32(4));
+        turn = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), turn);
+    }
+    for (t = 0; t < 4; t++) {
+        x = ptx_get(k, w->word[4 * p + t]);
+        if (five) {
+            z = ptx_get(k, w->more[4 * (p & 1) + t]);
+            z = ptx_shf_l(k, z, z, turn);
+            low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
+            low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
+            x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_lop3(k, z, ptx_b32(0x20202020), high, ptx_imm(0xea));
+            out[0][0][t] = ptx_and(k, low, ptx_b32(0x00ff00ff));
+            out[0][1][t] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
+            out[1][0][t] = ptx_and(k, high, ptx_b32(0x00ff00ff));
+            out[1][1][t] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
+        } else {
+            y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+            out[0][0][t] = ptx_and(k, x, ptx_b32(0x000f000f));
+            out[0][1][t] = ptx_and(k, y, ptx_b32(0x000f000f));
+            out[1][0][t] = ptx_and(k, x, ptx_b32(0x00f000f0));
+            out[1][1][t] = ptx_and(k, y, ptx_b32(0x00f000f0));
+        }
+        for (e = 0; e < 2; e++)
+            for (b = 0; b < 2; b++)
+                out[e][b][t] = f->precision == PTXK_GEMM_FAST ? ptxk__gemm_fma(k, out[e][b][t], s2[e], m2[e])
+                                                              : ptxk__gemm_times(k, out[e][b][t], s2[e]);
+    }
+}
+
+/* Reads this thread's half of the next unit. */
+static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__wide_read_bytes(k, f, s);
+}
+
+/* A shared address with some bits exchanged. */
+static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
+    if (!bits) return at;
+    at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
+    return ptx_ptr(at, PTX_SHARED);
+}
+
+/* Unpacks part p of this thread's half of a unit into buffer `slot`. */
+static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                              uint32_t slot) {
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val out[2][2][4], x, y, half[2];
+    uint32_t e, b;
+    ptxk__wide_unpack_bytes(k, f, s, p, out);
+    for (e = 0; e < 2; e++)
+        for (b = 0; b < 2; b++)
+            ptx_st_vec(
+                k, PTX_B32, 4,
+                ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
+                out[e][b]);
+    if (p == 1 && f->precision == PTXK_GEMM_EXACT && s->form->sums) { /* what the end of the unit needs */
+        half[0] = ptx_get(k, w->minimum[0]);
+        half[1] = ptx_get(k, w->minimum[1]);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(w->minima_to, 0), half);
+        x = ptx_get(k, w->head);
+        ptx_unpack(k, PTX_F16, 2, x, half);
+        y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
+        for (e = 0; e < 2; e++) {
+            x = ptx_cvt(k, PTX_F32, half[e]);
+            ptx_guard(k, y);
+            ptx_st(k, PTX_F32, ptx_at(w->rows_to, (int64_t)(512 * e)), x);
+        }
+    }
+}
+
+/* Loads number `which` of each of the thread's rows. */
+static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
+                            ptx_val out[PTXK__GEMM_M][2]) {
+    ptx_val x[4];
+    uint32_t i, e;
+    for (i = 0; i < 2; i++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(s->wide->rows_from, (int64_t)(512 * which + 16 * i)), x);
+        for (e = 0; e < 4; e++) out[2 * i + e / 2][e & 1] = x[e];
+    }
+}
+
+static void ptxk__wide_scale_sums(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val row[PTXK__GEMM_M][2], x;
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, row);
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][n][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, row[i][e / 2]);
+                ptx_set(k, s->sum[i][n][e], x);
+            }
+}
+
+/* Multiplies part p of a unit. */
+static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
+                                uint32_t slot) {
+    const ptxk__gemm_x *x = s->form;
+    ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
+    uint32_t g, e, i, n, plane;
+    for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
+    for (g = 0; g < 2; g++) {
+        for (e = 0; e < 2; e++)
+            for (i = 0; i < f->m; i++)
+                ptx_ldmatrix(k, 4, ptx_off(from[2 * g + e], (int64_t)(slot * PTXK__WIDE_PART + i * 2048)),
+                             a[e][i]);
+        for (n = 0; n < f->n; n++)
+            for (plane = 0; plane < x->planes; plane++) {
+                ptxk__gemm_load_x(k, f, s, p & 1, g, n, plane, b);
+                for (e = 0; e < 2; e++)
+                    for (i = 0; i < f->m; i++)
+                        ptxk__tile_mma(k, x->type, s->acc[0][i][n], a[e][i], b + 2 * e);
+            }
+    }
+}
+
+/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
+    uint32_t i, n, e;
+    ptxk__wide_rows(k, s, 0, factor);
+    ptxk__wide_rows(k, s, 1, minimum);
+    for (i = 0; i < f->m; i++) {
+        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
+        low[i][2] = low[i][0];
+        low[i][3] = low[i][1];
+    }
+    for (n = 0; n < f->n; n++) {
+        ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
+        for (i = 0; i < f->m; i++) {
+            for (e = 0; e < 4; e++) d[e] = s->zero;
+            ptxk__tile_mma(k, PTX_F16, d, low[i], b);
+            ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], factor[i]);
+            ptxk__gemm_add(k, s, i, n, d, minimum[i]);
+        }
+    }
+}
+
+/* The addresses of a thread. Returns the address of the block's first unit of x. */
+static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
+                                ptx_val units) {
+    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide *w = s->wide;
+    ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
+    y = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
+    y = ptx_div(k, y, ptx_u32(c->block->values));
+    s->row_bytes = ptx_mul(k, y, ptx_u32(c->block->bytes));
+    /* copies: pairs of threads take rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs fill the banks */
+    w->copy_half = ptx_and(k, s->tid, ptx_u32(1));
+    y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(2));
+    z = ptx_bfe(k, s->tid, ptx_u32(3), ptx_u32(1));
+    y = ptx_mad(k, y, ptx_u32(2), z);
+    z = ptx_shr(k, s->tid, ptx_u32(4));
+    w->copied = ptx_mad(k, z, ptx_u32(8), y);
+    y = ptx_mul(k, w->copied, ptx_u32(c->pitch));
+    y = ptx_mad(k, w->copy_half, ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->to = ptx_ptr_add(k, s->shared, y, 1);
+    z = ptx_mul_wide(k, first, ptx_u32(c->unit_bytes));
+    at = ptxk__wide_row(k, f, s, w->copied);
+    at = ptx_add(k, at, z);
+    w->from = ptx_var_new(k, at);
+    /* unpacking */
+    w->row = ptx_and(k, s->tid, ptx_u32(PTXK__WIDE_ROWS - 1));
+    w->half = ptx_div(k, s->tid, ptx_u32(PTXK__WIDE_ROWS));
+    if (ptxk__gemm_is_shifted(c)) {
+        at = ptxk__wide_row(k, f, s, w->row);
+        at = ptx_add(k, at, z);
+        at = ptx_cvt(k, PTX_U32, at);
+        w->shift = ptx_var_new(k, at);
+    }
+    y = ptx_mul(k, w->row, ptx_u32(c->pitch));
+    y = ptx_add(k, y, ptx_u32(f->raw_at));
+    w->raw = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_and(k, w->row, ptx_u32(7));
+    z = ptx_mul(k, w->half, ptx_u32(4));
+    y = ptx_xor(k, y, z);
+    y = ptx_mul(k, y, ptx_u32(16));
+    y = ptx_mad(k, w->row, ptx_u32(128), y);
+    w->a_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptxk__wide_place(k, w->row);
+    y = ptx_mul(k, y, ptx_u32(4));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_to = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mul(k, w->row, ptx_u32(16));
+    y = ptx_mad(k, w->half, ptx_u32(8), y);
+    y = ptx_add(k, y, ptx_u32(f->rows_at));
+    w->minima_to = ptx_ptr_add(k, s->shared, y, 1);
+    /* products: warp 4 wm + wn */
+    wm = ptx_shr(k, warp, ptx_u32(2));
+    wn = ptx_and(k, warp, ptx_u32(3));
+    s->warp = wm;
+    s->column_base = ptx_mul(k, wn, ptx_u32(8 * f->n));
+    y = ptx_and(k, s->lane, ptx_u32(15));
+    y = ptx_mad(k, wm, ptx_u32(64), y);
+    at = ptx_mul(k, y, ptx_u32(16));
+    at = ptx_add(k, at, ptx_u32(f->rows_at));
+    w->minima_from = ptx_ptr_add(k, s->shared, at, 1);
+    at = ptx_shr(k, s->lane, ptx_u32(4));
+    z = ptx_and(k, s->lane, ptx_u32(7));
+    at = ptx_xor(k, at, z);
+    at = ptx_mul(k, at, ptx_u32(16));
+    y = ptx_mad(k, y, ptx_u32(128), at);
+    w->a_from = ptx_ptr_add(k, s->shared, y, 1);
+    y = ptx_mad(k, wm, ptx_u32(8), s->g);
+    y = ptx_mul(k, y, ptx_u32(32));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
+    /* x */
+    y = f->bulk ? ptx_u32(0) : s->tid; /* a thread copies all, or its chunks */
+    z = ptx_mul(k, y, ptx_u32(16));
+    z = ptx_add(k, z, ptx_u32(f->x_at));
+    s->x_to = ptx_ptr_add(k, s->shared, z, 1);
+    copier = y;
+    y = ptx_mul(k, wn, ptx_u32(f->n * 2 * x->planes * 512));
+    y = ptx_add(k, y, ptx_u32(f->x_at));
+    z = ptx_mad(k, s->lane, ptx_u32(16), y);
+    s->x_at = ptx_ptr_add(k, s->shared, z, 1);
+    if (x->sums) { /* with the last part, in the second slot */
+        y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
+        y = ptx_mad(k, s->lane, ptx_u32(8), y);
+        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
+        s->x_sums = ptx_ptr_add(k, s->shared, y, 1);
+    }
+    at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
+    at = ptx_mul(k, at, ptx_u64(x->bytes));
+    at = ptx_ptr_add(k, s->layout.x[c->x], at, 1);
+    return ptx_ptr_add(k, at, copier, 16);
+}
+
+static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    ptxk__gemm_wide *w = s->wide;
+    uint32_t id = s->kind->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
+        w->constant[0] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
+        w->constant[1] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
+        w->constant[2] = ptxk__gemm_f16x2(k, fast ? 0x24002400 : 0x98009800u); /* 2^-6, -2^-9 */
+        w->constant[3] = ptxk__gemm_f16x2(k, fast ? 0xcc00cc00u : 0x40004000); /* -16, 2 */
+    }
+    for (i = 0; i < 24; i++) w->word[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 10; i++) w->more[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 4; i++) w->scale[i] = ptx_var_new(k, ptx_b32(0));
+    for (i = 0; i < 2; i++) w->minimum[i] = ptx_var_new(k, ptx_b32(0));
+    w->head = ptx_var_new(k, ptx_b32(0));
+    w->power = ptx_var_new(k, ptx_f32(1));
+    w->most = ptx_var_new(k, ptx_f32(0));
+    w->raised = ptx_var_new(k, ptx_u32(0));
+}
+
+/* As ptxk__gemm_products. */
+static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+    const ptxk__gemm_x *x = s->form;
+    ptxk__gemm_wide wide;
+    uint32_t p, i, n, e, fast = f->precision == PTXK_GEMM_FAST;
+    ptx_val first, units, at, y, q;
+    memset(&wide, 0, sizeof wide);
+    s->wide = &wide;
+    first = ptxk__gemm_slice(k, s, &units);
+    at = ptxk__wide_setup(k, f, s, first, units);
+    ptxk__wide_constants(k, f, s);
+    s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
+    s->unit = ptx_var_new(k, first);
+    s->zero = ptx_mov(k, ptx_f32(0));
+    s->chains = 1;
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->n; n++)
+            for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    ptxk__wide_copy(k, f, s, first);
+    ptx_cp_async_commit(k);
+    if (f->bulk) {
+        q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(2));
+        y = ptx_ptr_add(k, s->flag, s->tid, 8);
+        ptx_if(k, q);
+        ptx_mbarrier_init(k, ptx_off(y, -16), ptx_u32(1));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+    }
+    ptxk__wide_copy_x(k, f, s, at, 0, NULL);
+    ptx_cp_async_wait(k, 0);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__wide_read(k, f, s);
+    ptxk__wide_unpack(k, f, s, 0, 0);
+    ptx_loop(k);
+    {
+        for (p = 0; p < x->parts; p++) {
+            ptx_val unit = ptx_get(k, s->unit), from = ptx_get(k, s->x_from), next;
+            if (!f->bulk || p + 1 == x->parts) ptx_cp_async_wait(k, p == 1 && x->parts > 2 ? 1 : 0);
+            if (f->bulk) { /* of 4 parts a slot has two */
+                y = x->parts > 2 ? ptx_u32(p >> 1) : ptx_sub(k, unit, first);
+                if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
+                ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
+            }
+            if (fast && !p) {
+                y = ptx_get(k, wide.raised);
+                q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+                q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
+                ptx_if(k, q);
+                ptxk__wide_scale_sums(k, f, s);
+                ptx_end(k);
+            } else {
+                ptx_bar_sync(k, ptx_imm(0));
+            }
+            next = ptx_add(k, unit, ptx_u32(1));
+            if (p + 1 == x->parts) {
+                q = ptx_setp(k, PTX_LT, next, s->end);
+                from = ptx_add(k, from, ptx_u64(x->bytes));
+                ptx_set(k, s->x_from, from);
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), 0, &q);
+            } else {
+                ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), p + 1, NULL);
+            }
+            if (!p) {
+                ptxk__wide_copy(k, f, s, next);
+                ptx_cp_async_commit(k);
+            }
+            if (p + 1 == x->parts) { /* behind the last unit: the last again */
+                ptxk__wide_read(k, f, s);
+                ptxk__wide_unpack(k, f, s, 0, 0);
+            } else {
+                ptxk__wide_unpack(k, f, s, p + 1, (p + 1) & 1);
+            }
+            for (i = 0; i < f->m; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++)
+                        if (fast || !p) s->acc[0][i][n][e] = fast ? ptx_get(k, s->sum[i][n][e]) : s->zero;
+            ptxk__wide_multiply(k, f, s, p, p & 1);
+            for (i = 0; i < f->m && fast; i++)
+                for (n = 0; n < f->n; n++)
+                    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], s->acc[0][i][n][e]);
+            if (p + 1 == x->parts && !fast) ptxk__wide_end_unit(k, f, s);
+        }
+        y = ptx_get(k, s->unit);
+        y = ptx_add(k, y, ptx_u32(1));
+        ptx_set(k, s->unit, y);
+        q = ptx_setp(k, PTX_LT, y, s->end);
+        q = ptx_uniform(k, q);
+        ptx_while(k, q);
+    }
+    ptx_end(k);
+    ptx_cp_async_wait_all(k);
+    if (fast) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+        y = ptx_get(k, wide.power);
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        ptx_bar_sync(k, ptx_imm(0));
+        ptx_st(k, PTX_F32, ptx_at(wide.rows_to, 0), ptx_as(y, PTX_F32));
+        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__wide_scale_sums(k, f, s);
+    }
+    s->wide = NULL;
 }
 
 /* Where K has slices: writes the sums; the last block of the tile adds those of all slices, in order, the
@@ -11445,7 +12258,7 @@ static void ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t i, h, n, e, tiles = f->pair > 1 ? 1 : f->m, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
+    uint32_t i, j, h, n, e, tiles = f->m / f->pair, own = 16 * tiles, bytes = ptxk__kv_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
@@ -11460,14 +12273,15 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     top = ptx_mad(k, s->warp, ptx_u32(own), top);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32((f->pair > 1 ? 0 : 16 * i) + 8 * h));
+            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + 8 * h));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
-            at = ptx_ptr_add(k, s->bias[f->pair > 1 ? i : 0], row[i][h], 4);
+            at = ptx_ptr_add(k, s->bias[i % f->pair], row[i][h], 4);
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
         x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        if (f->wide) x = ptx_add(k, x, s->column_base);
         column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
         at = ptx_ptr_add(k, s->layout.factors, column, 4);
         for (e = 0; e < 2; e++) {
@@ -11475,7 +12289,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (s->kind->format->factor > 1)
+            if (s->kind->format->factor > 1 && !(f->wide && f->precision == PTXK_GEMM_FAST))
                 factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32((double)s->kind->format->factor));
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
@@ -11486,17 +12300,19 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                 res[e] = ptx_ptr_add(k, residual, x, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
+            if (f->wide) x = ptx_add(k, x, s->column_base);
         }
-        for (i = 0; i < tiles; i++)
+        for (j = 0; j < tiles; j++)
             for (h = 0; h < 2; h++)
                 for (e = 0; e < 2; e++) {
+                    i = j * f->pair;
                     value = ptx_get(k, s->sum[i][n][2 * h + e]);
                     value = ptx_op2(k, PTX_MUL, PTX_RN, value, factor[e]);
                     if (f->flags & PTXK_GEMM_BIAS) value = ptx_op2(k, PTX_ADD, PTX_RN, value, bias[i][h]);
                     if (f->pair > 1) {
-                        up = ptx_get(k, s->sum[1][n][2 * h + e]);
+                        up = ptx_get(k, s->sum[i + 1][n][2 * h + e]);
                         up = ptx_op2(k, PTX_MUL, PTX_RN, up, factor[e]);
-                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[1][h]);
+                        if (f->flags & PTXK_GEMM_BIAS) up = ptx_op2(k, PTX_ADD, PTX_RN, up, bias[i + 1][h]);
                         value = f->flags & PTXK_GEMM_SWIGLU ? ptxk__silu(k, value) : ptxk__gelu(k, value);
                         value = ptx_op2(k, PTX_MUL, PTX_RN, value, up);
                     }
@@ -11586,7 +12402,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
     }
     s->form = &f->x[s->kind->x];
-    ptxk__gemm_products(k, f, s);
+    if (f->wide)
+        ptxk__gemm_wide_products(k, f, s);
+    else
+        ptxk__gemm_products(k, f, s);
     /* computed again, to save registers in the loop */
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     tile = ptxk__gemm_locate(k, f, s);
@@ -11823,7 +12642,11 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->activation = d->activation;
     f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
                 && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
-    f->dense = target == PTX_SM_A(90) && !f->grouped && f->bytes == 2;
+    /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
+    f->dense = target == PTX_SM_A(90) && !f->grouped
+               && (f->bytes == 2
+                   || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
+                       && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
     return PTX_E_NONE;
 }
 
@@ -11848,6 +12671,7 @@ typedef struct ptxk__dense {
     const ptxk__matmul *f;
     uint32_t columns;   /* of a tile */
     uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t split;     /* the sums of a stage are added to f32 sums in other registers */
     uint32_t heights;   /* blocks of 64 rows of a consumer group */
     uint32_t depth;     /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
@@ -11857,12 +12681,13 @@ typedef struct ptxk__dense {
     uint32_t threads;
 } ptxk__dense;
 
-/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT. */
+/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
 enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->columns = f->memory || entry == PTXK__DENSE_WIDE ? 256 : 128;
+    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
     d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
@@ -11978,6 +12803,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
     ptxk__dense d;
     for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
         ptxk__dense_shape(f, entry, &d);
+        if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
             if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
             clocks = ptxk__dense_clocks(&d, shape, blocks);
@@ -12014,8 +12840,8 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
         if (ptxk__dense_along(f, side))
-            ptxk__matmul_map(plan, at, f->type[side], f->bytes, depth, span, ld, stride, d.depth,
-                             d.span[side]);
+            ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
+                             stride, d.depth, d.span[side]);
         else
             ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
@@ -12120,7 +12946,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
     if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
-        && (f.type[0] != PTX_S8 || shape->k <= PTXK__MATMUL_INT)) {
+        && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
         i = ptxk__dense_choose(&f, shape, &cluster);
         ptxk__dense_lay_out(&f, shape, i, cluster, plan);
         return PTX_E_NONE;
@@ -13457,7 +14283,8 @@ typedef struct ptxk__dense_state {
     ptx_var phases;                     /* bits; a unit begins with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
-    ptx_var sum[2][32][4], result[2][32][4]; /* of each block of 64 rows and 8 columns; as f32 */
+    ptx_var sum[2][32][4];                   /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];                     /* with split: of a stage */
     ptx_var writes, fetched;                 /* u32: 1 where the group writes results; parity of boxes of C */
     ptx_val hands_back, back;                /* predicate: the thread hands stages back, to this place */
     ptx_val matrix[2];                       /* descriptors of the group's A and B in stage 0 */
@@ -13671,7 +14498,8 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
     ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
     ptx_val x[2], o[7];
     uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    ptx_op0(k, PTX_WGMMA_FENCE,
+            0);               /* between products of one shape for ptxas only, which puts it in anyway */
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
         for (h = 0; h < d->heights; h++) {
             for (side = 0; side < 2; side++) {
@@ -13685,7 +14513,8 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
             }
             o[2] = i ? always : more;
             o[3] = o[4] = ptx_imm(1);
-            ptx_wgmma(k, op, 0, f->type[0], f->type[1], d->columns / 2, s->sum[h][0], count, o);
+            ptx_wgmma(k, op, 0, f->bytes == 4 ? PTX_TF32 : f->type[0], f->bytes == 4 ? PTX_TF32 : f->type[1],
+                      d->columns / 2, d->split ? s->part[0] : s->sum[h][0], count, o);
         }
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
@@ -13702,6 +14531,91 @@ static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx
     ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
     ptx_guard(k, both);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+}
+
+/* With split: computes the sums of a unit. While a group adds the sums of a stage, the other multiplies. */
+static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
+                                   ptx_val always) {
+    const ptxk__matmul *f = d->f;
+    const int own[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
+    ptx_var step = ptx_var_new(k, s->begin);
+    ptx_val x, y, p, never, at[2], count, hop[3], first[2], factor[2][32], sum, one;
+    uint32_t u, j, e, side, rows[2], i;
+    never = ptx_setp(k, PTX_LT, s->units, ptx_u32(0));
+    for (j = 0; j < d->columns / 8; j++)
+        for (e = 0; e < 4; e++) ptx_set(k, s->sum[0][j][e], ptx_f32(0));
+    rows[0] = f->side[0].kind == PTXK_FACTORS_BLOCK ? 2 : 1; /* factors of a thread: rows g, g + 8 */
+    rows[1] = f->side[1].kind == PTXK_FACTORS_BLOCK ? d->columns / 4 : 1;
+    count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
+    count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
+    for (i = 0; i < 3; i++) hop[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
+    for (side = 0; side < 2; side++) {
+        if (!own[side]) continue;
+        at[side] = ptxk__matmul_factors(k, f, &s->m, side);
+        if (f->side[side].kind == PTXK_FACTORS_SQUARE) {
+            x = ptx_div(k, s->first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+        } else if (side) {
+            x = ptx_and(k, s->lane, ptx_u32(3));
+            x = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(2), s->first[1]);
+        } else {
+            x = ptx_shr(k, s->lane, ptx_u32(2));
+            x = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(x, PTX_U32));
+            x = ptx_mad(k, s->group, ptx_u32(64), x);
+            x = ptx_add(k, x, s->first[0]);
+        }
+        first[side] = x;
+        x = ptx_mul_wide(k, x, count);
+        at[side] = ptx_ptr_add(k, at[side], x, 4);
+    }
+    ptx_loop(k);
+    for (u = 0; u < d->stages; u++) {
+        x = ptx_get(k, step);
+        p = ptx_setp(k, PTX_LT, x, s->end);
+        ptx_while(k, p);
+        for (side = 0; side < 2; side++) {
+            if (!own[side]) continue;
+            one = ptx_ptr_add(k, at[side], x, 4);
+            for (i = 0; i < rows[side]; i++) {
+                uint32_t row = side ? i / 2 * 8 + i % 2 : 8 * i;
+                if (f->side[side].kind == PTXK_FACTORS_SQUARE)
+                    y = ptx_mul(k, first[side], ptx_u32(PTXK__MATMUL_BLOCK));
+                else
+                    y = ptx_add(k, first[side], ptx_u32(row));
+                p = ptx_setp(k, PTX_LT, y,
+                             s->m.limit[side]); /* a cluster may have a tile past the last row */
+                factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(one, 0), ptx_f32(0));
+                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, hop[side + i % 2], 1);
+            }
+        }
+        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
+        ptxk__dense_multiply(k, d, s, u, never, always);
+        ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
+        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * u)), NULL);
+        for (j = 0; j < d->columns / 8; j++) {
+            for (e = 0; e < 4; e++) {
+                y = ptx_get(k, s->part[j][e]);
+                if (f->type[0] == PTX_S8) y = ptx_cvt(k, PTX_F32, y);
+                sum = ptx_get(k, s->sum[0][j][e]);
+                if (own[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
+                if (own[1]) {
+                    p = factor[1][rows[1] > 1 ? 2 * j + e % 2 : 0];
+                    one = own[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
+                }
+                sum = own[0] || own[1] ? ptx_fma(k, y, one, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
+                ptx_set(k, s->sum[0][j][e], sum);
+            }
+        }
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, step, x);
+    }
+    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1));
+    ptx_end(k);
+    x = ptx_sub(k, s->end, s->begin);
+    x = ptx_rem(k, x, ptx_u32(d->stages));
+    x = ptx_shl(k, ptx_u32(1), x);
+    x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
+    ptxk__dense_turn_phase(k, s, x);
 }
 
 /* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
@@ -13753,6 +14667,22 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
             for (e = 0; e < 4; e++)
 
+static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
+    return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
+}
+
+/* The f32 number in the register of a sum, which may be one of integers. */
+static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                               uint32_t j, uint32_t e) {
+    ptx_val x = ptx_get(k, s->sum[h][j][e]);
+    return d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_F32) : x;
+}
+
+static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
+                            uint32_t j, uint32_t e, ptx_val x) {
+    ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
+}
+
 /* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
    whether this one goes on to write results. */
 static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
@@ -13775,7 +14705,7 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     here = ptx_ptr_add(k, at, x, 1);
     for (h = 0; h < d->heights; h++) {
         for (j = 0; j < d->columns / 8; j++) {
-            for (e = 0; e < 4; e++) v[e] = ptx_get(k, s->result[h][j][e]), v[e] = ptx_as(v[e], PTX_B32);
+            for (e = 0; e < 4; e++) v[e] = ptxk__dense_get(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
         }
     }
@@ -13793,7 +14723,7 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     last = ptx_setp(k, PTX_EQ, x, y);
     ptx_if(k, last);
     {
-        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->result[h][j][e], ptx_f32(0));
+        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
         part = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
@@ -13806,9 +14736,9 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
                 for (j = 0; j < d->columns / 8; j++) {
                     ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
                     for (e = 0; e < 4; e++) {
-                        y = ptx_get(k, s->result[h][j][e]);
+                        y = ptxk__dense_get(k, d, s, h, j, e);
                         y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
-                        ptx_set(k, s->result[h][j][e], y);
+                        ptxk__dense_set(k, d, s, h, j, e, y);
                     }
                 }
             }
@@ -13995,13 +14925,13 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
         }
         for (j = 0; j < d->box / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
                 if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
                 q = o.factor;
                 if (f->side[1].kind == PTXK_FACTORS_ROW)
                     q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
                 y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
-                ptx_set(k, s->result[h][first / 8 + j][e], y);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
             }
         }
         ptx_if(k, o.add);
@@ -14012,9 +14942,9 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
         ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
         for (j = 0; j < d->box / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
                 y = ptx_fma(k, o.beta, old[j][e], y);
-                ptx_set(k, s->result[h][first / 8 + j][e], y);
+                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
             }
         }
         ptx_else(k); /* the copy before the last has read this box */
@@ -14025,7 +14955,7 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
         ptx_end(k);
         for (j = 0; j < d->box / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptx_get(k, s->result[h][first / 8 + j][e]);
+                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
                 if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
                 x[j][e] = ptxk__matmul_activate(k, f, y);
             }
@@ -14082,7 +15012,7 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_var unit, turn, rounds;
     ptx_val x, y, p, at, always;
     uint32_t side, h, j, e;
-    int whole = f->type[0] == PTX_S8;
+    int whole = f->type[0] == PTX_S8 && !d->split;
     x = ptx_shr(k, s->thread, ptx_u32(5));
     s->warp = ptx_as(x, PTX_U32);
     x = ptx_and(k, s->thread, ptx_u32(31));
@@ -14099,7 +15029,10 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     }
     s->fetched = ptx_var_new(k, ptx_u32(0));
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
-    PTXK__DENSE_EACH(d, h, j, e) s->sum[h][j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    PTXK__DENSE_EACH(d, h, j, e) {
+        s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
+        if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
+    }
     x = ptx_clusterid_x(k);
     unit = ptx_var_new(k, x);
     turn = ptx_var_new(k, s->group);
@@ -14111,17 +15044,21 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         ptx_while(k, p);
         ptxk__dense_take(k, d, s, x);
         if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
-        ptxk__dense_sums(k, d, s, always);
-        p = ptx_setp(k, PTX_EQ, s->begin, s->end);
-        ptx_if(k, p); /* alpha is 0 */
-        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__matmul_zero(f));
-        ptx_end(k);
+        if (d->split)
+            ptxk__dense_split_sums(k, d, s, always);
+        else
+            ptxk__dense_sums(k, d, s, always);
+        if (!d->split) {
+            p = ptx_setp(k, PTX_EQ, s->begin, s->end);
+            ptx_if(k, p); /* alpha is 0 */
+            PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+            ptx_end(k);
+        }
         PTXK__DENSE_EACH(d, h, j, e) {
-            s->result[h][j][e] = s->sum[h][j][e];
             if (!whole) continue;
             y = ptx_get(k, s->sum[h][j][e]);
             y = ptx_cvt(k, PTX_F32, y);
-            s->result[h][j][e] = ptx_var_new(k, y);
+            ptxk__dense_set(k, d, s, h, j, e, y);
         }
         x = ptx_mov(k, ptx_u32(1));
         s->writes = ptx_var_new(k, x);
@@ -14838,6 +15775,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
+    ptxk__dense dense;
     ptxk_message why;
     char name[160];
     uint32_t small_tile, entry;
@@ -14851,6 +15789,8 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
         ptxk__matmul_emit(m, site, &f, name);
     }
     for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
+        ptxk__dense_shape(&f, entry, &dense);
+        if (dense.split && dense.alternate) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);

@@ -259,6 +259,7 @@ static uint32_t parts_of(const problem *p)
         ptxk__dense d;
         ptxk__dense_units u;
         (void)ptxk__matmul_form(&p->desc, p->shape.target, &f, NULL);
+        ptxk__matmul_shape_tile(&f, 0);
         ptxk__dense_shape(&f, p->plan.launch[0].entry, &d);
         ptxk__dense_count(&d, &p->shape, p->plan.launch[0].cluster[0] ? p->plan.launch[0].cluster[0] : 1, &u);
         return u.parts;
@@ -293,7 +294,8 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     r.depth = f.depth;
     r.single = p->desc.precision == PTXK_MATMUL_FAST;
     r.together = p->plan.maps && f.memory;
-    r.narrow = capability == 89 && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
+    r.narrow = (capability == 89 || (p->plan.maps && !f.memory))
+               && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
     x = ref_matmul_element(&r, i, j, bound);
     if (r.parts > 1) { /* not of all tiles */
         r.parts = 1;

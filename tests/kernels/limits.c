@@ -80,7 +80,7 @@ static const limit limits[] = {
     S(gemv, "K: to 2^26", k, 1u << 26, (1u << 26) + 256),
     S(gemv, "unit of K: 256 (Q4_K", k, 256, 255),
     S(gemm, "rows of W: to 2^26", n, 1u << 26, (1u << 26) + 1),
-    D(gemm, "in tiles of 8, 16, 32 or 64", columns, 64, 128),
+    D(gemm, "in tiles of 8 to 256", columns, 256, 512),
     S(gemm, "K: to 2^20", k, 1u << 20, (1u << 20) + 256),
     S(matmul, "m, n, k: 0 to 2^31 - 1", k, LEN, LEN + 1),
     D(norm, "length of a row: to 2^24", n, 1u << 24, (1u << 24) + 1),

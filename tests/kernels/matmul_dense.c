@@ -97,6 +97,32 @@ static void choice_of_the_form(void)
     CHECK(ptxk_matmul_aligned(&p.desc, &args) == 0 && ptxk_matmul_aligned(NULL, &args) == 0);
 }
 
+/* 8-bit types with factors of every kind, and tf32: k along the rows. */
+static void other_types(void)
+{
+    static const uint32_t types[] = {PTX_E4M3, PTX_E5M2, PTX_S8, PTX_F32}, outs[] = {PTX_F32, PTX_F16, PTX_BF16};
+    uint32_t t, i;
+    for (t = 0; t < 4; t++) {
+        for (i = 0; i < 8; i++) {
+            problem p = dense_problem(types[t], outs[random_below(3)],
+                                      PTXK_MATMUL_TRANS_B | (random_below(2) ? PTXK_MATMUL_BIAS : 0u), any_size(),
+                                      any_size(), 1 + random_below(random_below(2) ? 300 : 1100));
+            if (t < 2 && random_below(2)) p.desc.b_type = types[1 - t];
+            if (t == 3) p.desc.precision = PTXK_MATMUL_FAST;
+            p.desc.a_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 : random_below(5);
+            p.desc.b_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 + i % 2 : random_below(5);
+            p.entry = PTXK__DENSE_WIDE + (t >= 2 && p.desc.a_factors < 3 && p.desc.b_factors < 3 ? i % 2 : 0);
+            p.cluster = 1 + random_below(2);
+            p.shape.sm_count = p.cluster * (1 + random_below(8));
+            if (random_below(2)) p.beta = (float)random_within(2);
+            p.alpha = p.desc.out_type == PTX_F16 ? 1e-3f : (float)(0.5 + random_within(0.4));
+            align_rows(&p);
+            problem_run(&p);
+            CHECK(p.plan.maps == 4);
+        }
+    }
+}
+
 /* Products that the batch shares or that lie apart; C in D's place. */
 static void batches(void)
 {
@@ -127,6 +153,7 @@ int main(void)
     }
     choice_of_the_form();
     every_transpose();
+    other_types();
     batches();
     printf("note: worst error %.3f of its bound\n", most_of_bound);
     return check_end();

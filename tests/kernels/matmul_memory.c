@@ -107,7 +107,7 @@ static void choice_of_the_form(void)
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
     p.shape.target = PTX_SM_A(100);
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 4);
-    p.shape.k = 65537;
+    p.shape.k = 131072;
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
     p.shape.k = 128, p.desc.a_factors = PTXK_FACTORS_BLOCK;
     CHECK(!ptxk_matmul_plan(&p.desc, &p.shape, &p.plan, NULL) && p.plan.maps == 0);
