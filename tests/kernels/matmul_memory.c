@@ -1,5 +1,5 @@
 /* matmul_memory.c - the form of matmul for sm_100a: tensor memory, one block and pairs of blocks, parts of k. Every
- * transpose, every tail, against double; what ptxas makes of it.
+ * transpose, every tail, against double; the choice of the form.
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
