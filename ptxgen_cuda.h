@@ -830,17 +830,27 @@ typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
     ptxcu_tensor blocks;    /* paged: the block table, u32 [batch, max_pages]; else zero */
-    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v */
-    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v */
-    uint32_t unused;
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v; q8_0: [4,
+                               batch], and of their factors */
+    uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v, and q8_0's factors */
+    uint32_t type;          /* PTX_E4M3 or PTXK_Q8_0: k and v are b8 or u8 tensors of such numbers; else 0 */
+    /* q8_0: f16, as k and v with head_dim / 32 in the place of head_dim; e4m3: f32 [kv_heads]; zero: all 1 */
+    ptxcu_tensor k_factors, v_factors;
 } ptxcu_kv_cache;
 
-/* Allocate a dense cache, contents undefined. Waits for the default stream. */
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+/* Allocate a dense cache, contents undefined. type: PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 (its factors are 1)
+   or PTXK_Q8_0. Waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
 /* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* The same of 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors are dense where k and v are, and have their
+   strides / 32. k_factors, v_factors: NULL with PTX_E4M3: all 1. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
+                                                const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                                const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                                ptxcu_kv_cache *cache);
 /* Make a cache of sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
    head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v are those of the
    first sequence with a batch stride of 0. Calls are refused if one of the tensors was freed (FREED). Waits
@@ -906,7 +916,7 @@ typedef struct ptxcu_flash_prefill_desc {
     float scale;              /* 0: 1/sqrt(head_dim) */
     float soft_cap;           /* 0: none */
     uint32_t unused;
-    const ptxcu_kv_cache *cache; /* of q's type; read during the call only; NULL: k and v */
+    const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
 } ptxcu_flash_prefill_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
@@ -5475,7 +5485,7 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
     size_t bytes;
     ptxcu_code code = PTXCU_E_NONE;
-    shape[0] = 2;
+    shape[0] = made->type == PTXK_Q8_0 ? 4 : 2;
     shape[1] = batch;
     PTXCU__TRY(ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made->addresses));
     bytes = ptxcu_tensor_bytes(&made->addresses);
@@ -5486,6 +5496,9 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
         for (i = 0; i < batch; i++) {
             addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
             addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+            if (shape[0] < 4) continue;
+            addresses[2 * batch + i] = made->k_factors.address + i * k->stride[0] / 16;
+            addresses[3 * batch + i] = made->v_factors.address + i * v->stride[0] / 16;
         }
         code = ptxcu_tensor_write(cu, &made->addresses, addresses, bytes, NULL);
         ptxcu__free_host(cu, addresses, bytes);
@@ -5501,16 +5514,43 @@ static ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_t
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
-                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
-    static const char *const name = "ptxcu_kv_cache_wrap";
+/* Types of the elements of k and v of a cache. */
+static uint64_t ptxcu__get_cache_types(uint32_t type) {
+    return type ? PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8) : PTXCU__FLOAT_TYPES;
+}
+
+/* Require the factors of k or v: beside rows, with the same order and gaps; or one for each head. */
+static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                         uint32_t flags, uint32_t type, const ptxcu_tensor *k) {
+    uint64_t shape[4];
+    uint32_t i;
+    if (c->code != PTXCU_E_NONE || !type) return;
+    if (type == PTX_E4M3) {
+        ptxcu__require(c, name, t, PTXCU__DENSE | PTXCU__OPTIONAL, PTXCU__TYPE(PTX_F32), 4, "kv_heads", 1,
+                       k->shape[1], 0, 0, 0);
+        return;
+    }
+    memcpy(shape, k->shape, sizeof shape);
+    ptxcu__require(c, name, t, flags | PTXCU__ROWS, PTXCU__TYPE(PTX_F16), 16, "k's shape with head_dim / 32",
+                   4, shape[0], shape[1], shape[2], shape[3] / 32);
+    for (i = 0; i < 3 && c->code == PTXCU_E_NONE; i++)
+        if (ptxcu__get_stride(t, i) * 32 != ptxcu__get_stride(k, i))
+            c->code =
+                ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has strides %s, must have k's / 32, %s", c->name,
+                            name, ptxcu__format_shape(4, t->stride).s, ptxcu__format_shape(4, k->stride).s);
+}
+
+static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, const ptxcu_tensor *k,
+                                    const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                    const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                    ptxcu_kv_cache *cache) {
     ptxcu_kv_cache made;
     ptxcu__operation_check c;
     ptxcu_call unused;
     ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
-    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, ptxcu__get_cache_types(type), 16,
                    PTXCU__CACHE_DIMS(blocks), 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     if (c.code != PTXCU_E_NONE) return c.code;
     ptxcu__require(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
@@ -5524,8 +5564,13 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
                              "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
                              name, ptxcu__format_shape(4, k->stride).s);
     ptxcu__require_same_strides(&c, "k", k, "v", v, 4);
-    PTXCU__TRY(ptxcu__end_check(&c));
     memset(&made, 0, sizeof made);
+    if (k_factors) made.k_factors = *k_factors;
+    if (v_factors) made.v_factors = *v_factors;
+    ptxcu__require_cache_factors(&c, "k_factors", &made.k_factors, PTXCU__WRITTEN, type, k);
+    ptxcu__require_cache_factors(&c, "v_factors", &made.v_factors, PTXCU__WRITTEN, type, k);
+    PTXCU__TRY(ptxcu__end_check(&c));
+    made.type = type;
     made.k = *k;
     made.v = *v;
     if (blocks) {
@@ -5536,6 +5581,23 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
     code = ptxcu__create_address_table(cu, k->shape[0], NULL, &made);
     if (code == PTXCU_E_NONE) *cache = made;
     return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
+    return ptxcu__wrap_cache(cu, "ptxcu_kv_cache_wrap", 0, k, v, NULL, NULL, blocks, cache);
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
+                                                const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
+                                                const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
+                                                ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap_bytes";
+    PTXCU__REQUIRE_READY(cu);
+    if (!ptxk__is_byte_cache(type))
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be PTX_E4M3 or PTXK_Q8_0", name,
+                           ptxk__value_name_of(type).s);
+    return ptxcu__wrap_cache(cu, name, type, k, v, k_factors, v_factors, blocks, cache);
 }
 
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
@@ -5590,25 +5652,39 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache) {
-    ptxcu_tensor k, v;
+    static const char *const name = "ptxcu_kv_cache_create";
+    ptxcu_tensor k, v, k_factors, v_factors;
+    int bytes = ptxk__is_byte_cache(type);
+    ptx_type element = bytes ? PTX_B8 : (ptx_type)type;
     uint64_t shape[4];
     ptxcu_code code;
     if (cache) memset(cache, 0, sizeof *cache);
     PTXCU__REQUIRE_READY(cu);
-    if (!cache) return ptxcu__fail_null(cu, "ptxcu_kv_cache_create", "cache");
+    if (!cache) return ptxcu__fail_null(cu, name, "cache");
     memset(&v, 0, sizeof v);
+    memset(&k_factors, 0, sizeof k_factors);
+    memset(&v_factors, 0, sizeof v_factors);
     shape[0] = batch;
     shape[1] = kv_heads;
     shape[2] = max_seq;
     shape[3] = head_dim;
-    code = ptxcu_tensor_create(cu, type, 4, shape, &k);
-    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, type, 4, shape, &v);
-    if (code == PTXCU_E_NONE) code = ptxcu_kv_cache_wrap(cu, &k, &v, NULL, cache);
+    code = ptxcu_tensor_create(cu, element, 4, shape, &k);
+    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, element, 4, shape, &v);
+    shape[3] = head_dim / 32;
+    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
+        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &k_factors);
+    if (type == PTXK_Q8_0 && code == PTXCU_E_NONE)
+        code = ptxcu_tensor_create(cu, PTX_F16, 4, shape, &v_factors);
+    if (code == PTXCU_E_NONE)
+        code = ptxcu__wrap_cache(cu, bytes ? name : "ptxcu_kv_cache_wrap", bytes ? type : 0, &k, &v,
+                                 &k_factors, &v_factors, NULL, cache);
     if (code == PTXCU_E_NONE) {
         cache->owns = 1;
     } else {
+        ptxcu_tensor_free(cu, &v_factors);
+        ptxcu_tensor_free(cu, &k_factors);
         ptxcu_tensor_free(cu, &v);
         ptxcu_tensor_free(cu, &k);
     }
@@ -5624,6 +5700,10 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
         last = ptxcu_tensor_free(cu, &cache->k);
         if (code == PTXCU_E_NONE) code = last;
         last = ptxcu_tensor_free(cu, &cache->v);
+        if (code == PTXCU_E_NONE) code = last;
+        last = cache->type == PTXK_Q8_0 ? ptxcu_tensor_free(cu, &cache->k_factors) : PTXCU_E_NONE;
+        if (code == PTXCU_E_NONE) code = last;
+        last = cache->type == PTXK_Q8_0 ? ptxcu_tensor_free(cu, &cache->v_factors) : PTXCU_E_NONE;
         if (code == PTXCU_E_NONE) code = last;
     }
     if (code == PTXCU_E_NONE) memset(cache, 0, sizeof *cache);
@@ -5646,20 +5726,26 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
     v = &cache->v;
     paged = cache->blocks.owner != NULL;
     ptxcu__require_flag(c, "cache->owns", cache->owns, 1);
-    ptxcu__require_flag(c, "cache->unused", cache->unused, 0);
+    if (cache->type && !ptxk__is_byte_cache(cache->type) && c->code == PTXCU_E_NONE)
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: cache->type is %s, must be 0, PTX_E4M3 or PTXK_Q8_0",
+                        c->name, ptxk__value_name_of(cache->type).s);
     c->k_index = c->call->tensors;
-    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, PTXCU__CACHE_DIMS(paged),
-                   4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
+    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, ptxcu__get_cache_types(cache->type), 16,
+                   PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
     ptxcu__require(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__TYPE(k->type), 16,
                    PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], head_dim);
     ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
+    ptxcu__require_cache_factors(c, "cache->k_factors", &cache->k_factors, k_flags, cache->type, k);
+    ptxcu__require_cache_factors(c, "cache->v_factors", &cache->v_factors, v_flags, cache->type, k);
     if (paged) {
         ptxcu__require(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                        "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
         return;
     }
     ptxcu__require(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__TYPE(PTX_U64), 8,
-                   "2, batch", 2, 2, k->shape[0], 0, 0);
+                   cache->type == PTXK_Q8_0 ? "4, batch" : "2, batch", 2, cache->type == PTXK_Q8_0 ? 4 : 2,
+                   k->shape[0], 0, 0);
     if (c->code != PTXCU_E_NONE) return;
     ptxcu__lock(&c->cu->table_mutex);
     b = &c->cu->blocks[cache->addresses.block];
@@ -5681,6 +5767,13 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                               "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
                               "fields were changed",
                               c->name);
+}
+
+/* What the arguments of operations have for the factors of k or v. */
+static uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
+    if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
+        return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
+    return v ? cache->v_factors.address : cache->k_factors.address;
 }
 
 /* Whether the kernels support the page layout of a pool. *rows: 1 for [page_size, kv_heads, head_dim]. */
@@ -5783,7 +5876,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         kernel.heads = (uint32_t)q.shape[2];
         kernel.kv_heads = (uint32_t)cache->k.shape[1];
         kernel.head_dim = (uint32_t)q.shape[3];
-        kernel.kv_type = cache->k.type;
+        kernel.kv_type = cache->type ? cache->type : cache->k.type;
         kernel.scale = desc->scale;
         kernel.q_type = q.type;
         kernel.out_type = out.type;
@@ -5799,6 +5892,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         shape.max_len = desc->max_len ? desc->max_len : desc->length ? desc->length : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         shape.cluster = cu->info.max_cluster;
+        shape.target = cu->info.target;
         ptxcu__take_refusal(&c, ptxk_flash_decode_plan(&kernel, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
@@ -5816,6 +5910,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
         args.length = desc->length;
+        args.k_factors = ptxcu__get_factors(cache, 0);
+        args.v_factors = ptxcu__get_factors(cache, 1);
         if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__take_refusal(&c, ptxk_flash_decode_check(&kernel, &args, &c.why));
     }
@@ -5880,7 +5976,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         kernel.kv_heads = (uint32_t)from->shape[1];
         kernel.head_dim = (uint32_t)from->shape[2];
         kernel.source_type = from->type;
-        kernel.cache_type = k->type;
+        kernel.cache_type = cache->type ? cache->type : k->type;
         kernel.page_size = paged ? (uint32_t)k->shape[2] : 0;
         kernel.flags =
             (page_rows ? (uint32_t)PTXK_SCATTER_PAGE_ROWS : 0) | (single ? (uint32_t)PTXK_SCATTER_SINGLE : 0);
@@ -5903,6 +5999,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.max_seq = (uint32_t)rows;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
+        args.k_factors = ptxcu__get_factors(cache, from != &desc->k);
+        args.v_factors = single ? 0 : ptxcu__get_factors(cache, 1);
         if (call->plan.launches) ptxcu__take_refusal(&c, ptxk_kv_scatter_check(&kernel, &args, &c.why));
     }
     return ptxcu__complete_check(&c, &kernel, &args, sizeof args, NULL);
@@ -5924,7 +6022,7 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
     if (c->code != PTXCU_E_NONE) return 0;
     paged = cache->blocks.owner != NULL;
     rows = ptxcu__get_cache_rows(c, cache, 1u << 30, &page_rows);
-    if (c->code == PTXCU_E_NONE && cache->k.type != desc->q.type)
+    if (c->code == PTXCU_E_NONE && !cache->type && cache->k.type != desc->q.type)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "flash_prefill: cache->k is of type %s, must be q's, %s",
                               ptx_type_name((ptx_type)cache->k.type), ptx_type_name((ptx_type)desc->q.type));
     if (c->code == PTXCU_E_NONE && c->sequences)
@@ -5938,8 +6036,11 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
         c->code =
             ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "flash_prefill: kv_len is %u, and the cache has %llu rows",
                         (unsigned)desc->kv_len, (unsigned long long)rows);
+    kernel->kv_type = cache->type;
     args->k = cache->k.address;
     args->v = cache->v.address;
+    args->k_factors = cache->k_factors.address;
+    args->v_factors = cache->v_factors.address;
     if (paged) {
         kernel->page_size = (uint32_t)cache->k.shape[2];
         kernel->flags |= page_rows ? (uint32_t)PTXK_PREFILL_PAGE_ROWS : 0;

@@ -801,6 +801,7 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
     shape.max_len = shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
+    shape.target = ptxcu_device_info(m->cu)->target;
     a = LLAMA_ADD(flash_decode, desc, shape);
     if (!a) return 1;
     a->q = l->q.address;
