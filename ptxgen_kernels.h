@@ -16164,7 +16164,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
         ptx_mbarrier_init(k, ptx_off(s.turns, (int64_t)(8 * i)), ptx_imm(1));
     ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
     ptx_end(k);
-    ptx_cluster_arrive(k);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
     ptxk__dense_begin_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
