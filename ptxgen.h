@@ -2961,7 +2961,8 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
 PTXGEN_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type, uint32_t n,
                                const ptx_var *d, ptx_val a, ptx_val b, ptx_val add);
 /* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
-   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. */
+   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. For tcgen05 set bit
+   46, too. */
 #define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
     ptx_wgmma_descriptor_((k), PTX__AT, (address), (leading), (stride), (swizzle))
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,

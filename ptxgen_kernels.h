@@ -792,14 +792,19 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
    along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
    1. A plan of the first form suits such a module too.
 
+   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
+   below 131072), without factors that differ along k: tcgen05.mma on tiles of 128 x 256, with sums in tensor
+   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
+   of a pair of blocks, each of which copies half of B.
+
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
                          From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
      precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
                          n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
-                         chips they are added to f32 sums every 128 of k. s8: exact sums of 65536 products,
-                         added in f32.
+                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
+                         through all of k. s8: exact sums of 65536 products, added in f32.
                          f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each product; sums of 48 of k
                          are added in f32. PTXK_MATMUL_FAST: one, factors rounded to 11 bits, 2^-10 of each
                          product.
@@ -876,16 +881,16 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with target PTX_SM_A(90) two more. desc: a
-   ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with targets PTX_SM_A(90), (100) and (103) two
+   more. desc: a ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether tensor maps can describe the matrices, which the form for sm_90a needs: alpha is not 0; addresses
-   of A, B and D, and of C where it is not 0, and the strides from row to row and from product to product are
-   multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+/* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
+   addresses of A, B and D, and of C where it is not 0, and the strides from row to row and from product to
+   product are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -13800,6 +13805,7 @@ typedef struct ptxk__matmul {
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
     uint32_t dense;    /* the target has the form of warpgroups */
+    uint32_t memory;   /* the target has the form of tensor memory */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -13900,6 +13906,8 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
+    f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
+                && f->bytes <= 2 && d->a_factors < PTXK_FACTORS_BLOCK && d->b_factors < PTXK_FACTORS_BLOCK;
     /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
@@ -13933,24 +13941,40 @@ typedef struct ptxk__dense {
     uint32_t heights;   /* blocks of 64 rows of a consumer group */
     uint32_t depth;     /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
-    uint32_t box;                           /* columns of a box of results */
+    uint32_t box;     /* columns of a box of results */
+    uint32_t span[2]; /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
+    uint32_t tall;    /* rows of a box of results */
+    uint32_t threads;
 } ptxk__dense;
 
 /* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
-enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3 };
+enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = entry == PTXK__DENSE_WIDE && !d->split ? 256 : 128;
-    d->alternate = entry == PTXK__DENSE_SHORT;
+    d->split = !f->memory && f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
+    d->columns = f->memory || (entry == PTXK__DENSE_WIDE && !d->split) ? 256 : 128;
+    d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
     d->heights = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
     d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = d->columns * 128;
+    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? 128 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
     d->box = 128 / f->out_bytes;
+    d->span[0] = PTXK__DENSE_ROWS;
+    d->span[1] = d->columns / 2;
+    d->tall = 64;
+    d->threads = 384;
+    if (!f->memory) return;
+    d->span[1] = d->bytes[1] / 128;
+    d->tall = PTXK__DENSE_ROWS;
+    d->threads = 256;
+}
+
+/* Whether k runs along the rows of this side in memory. */
+static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
+    return f->side[side].k_major && !f->side[side].gather;
 }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
@@ -14023,6 +14047,14 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
     ptxk__dense_count(d, shape, cluster, &u);
     rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
+    if (d->f->memory) { /* twice the products a clock, twice the bytes; results are written meanwhile */
+        step = 2 * d->columns;
+        l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
+        if (l2 > step) step = l2;
+        clocks = rounds * steps + (u.divided ? ptxk__ceil_div(steps, u.parts) : 0);
+        clocks = 2000 + clocks * step + 6 * d->columns;
+        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2 : 0);
+    }
     if (l2 > step) step = l2;
     clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
     if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
@@ -14039,6 +14071,7 @@ static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shap
         ptxk__dense_shape(f, entry, &d);
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
+            if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
             clocks = ptxk__dense_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
@@ -14056,7 +14089,7 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
     ptxk__dense_shape(f, entry, &d);
     ptxk__dense_count(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
-    ptxk__plan_one(plan, clusters * cluster, 1, 384, plan->min_bytes);
+    ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
     plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
     if (cluster > 1)
@@ -14072,17 +14105,17 @@ static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *
                ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
-        if (f->side[side].k_major)
+        if (ptxk__dense_along(f, side))
             ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
-                             stride, d.depth, side ? d.columns / 2 : PTXK__DENSE_ROWS);
+                             stride, d.depth, d.span[side]);
         else
-            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, 64, 64);
+            ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, 64)
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, d.tall)
         ->substitute = offsetof(ptxk_matmul_args, d);
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, 64);
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, d.tall);
 }
 
 /* -- matmul: plan -- */
@@ -14178,7 +14211,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if (f.dense && shape->aligned && shape->m && shape->n && shape->k && shape->batch
+    if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
         && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
         i = ptxk__dense_choose(&f, shape, &cluster);
         ptxk__dense_lay_out(&f, shape, i, cluster, plan);
@@ -16385,6 +16418,626 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     ptx_ret(k);
 }
 
+/* -- matmul: tensor memory (sm_100a), code -- */
+
+/* The form for sm_100a and sm_103a. Of a block's eight warps one thread copies stages of A and B by tensor
+   maps, one thread multiplies them by tcgen05.mma, and four warps write results from tensor memory, which
+   holds two tiles of 128 x 256: one is multiplied while the other is written. A pair of blocks (cta_group::2)
+   has a tile of 256 x 256: each block holds its 128 rows of A and half of the columns of B, and the even
+   block multiplies.
+
+   Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
+   peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
+   it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have loaded them. */
+#define PTXK__TENSOR_BOX 16384u /* 128 rows of 128 bytes */
+#define PTXK__TENSOR_THREADS 256u
+
+typedef struct ptxk__tensor_state {
+    ptxk__dense_state s;
+    ptx_val peers, ready, drained; /* mbarriers */
+    ptx_val memory;                /* u32: the address of the first tile in tensor memory */
+    uint32_t pair;
+    ptx_var turn;      /* u32: units so far */
+    ptx_var value[64]; /* f32: the thread's row of a box */
+    ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
+    ptx_val hand_over; /* drained, in the even block */
+} ptxk__tensor_state;
+
+static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
+    return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
+}
+
+/* The tile of this turn: 0 or 1. */
+static ptx_val ptxk__tensor_tile(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    x = ptx_and(k, x, ptx_u32(1));
+    return ptx_as(x, PTX_U32);
+}
+
+static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
+    ptx_val x = ptx_get(k, t->turn);
+    return ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+}
+
+/* Begins a loop over the units of the cluster; ends it. */
+static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val x = ptx_clusterid_x(k), p;
+    ptx_var unit = ptx_var_new(k, x);
+    t->turn = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    x = ptx_get(k, unit);
+    p = ptx_setp(k, PTX_LT, x, t->s.units);
+    ptx_while(k, p);
+    ptxk__dense_take(k, d, &t->s, x);
+    return unit;
+}
+
+static void ptxk__tensor_end_units(ptx_kernel *k, ptxk__tensor_state *t, ptx_var unit) {
+    ptx_val x = ptx_get(k, unit), y = ptx_nclusterid_x(k);
+    x = ptx_add(k, x, y);
+    ptx_set(k, unit, x);
+    x = ptx_get(k, t->turn);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, t->turn, x);
+    ptx_end(k);
+}
+
+/* Begins a loop over the steps of a unit; ends it. *stage: the stage of the step; *phase: its parity. */
+static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                        ptx_val *stage, ptx_val *phase) {
+    ptx_var step = ptx_var_new(k, t->s.begin);
+    ptx_val x, p;
+    ptx_loop(k);
+    x = ptx_get(k, step);
+    p = ptx_setp(k, PTX_LT, x, t->s.end);
+    ptx_while(k, p);
+    x = ptx_sub(k, x, t->s.begin);
+    *stage = ptx_rem(k, x, ptx_u32(d->stages));
+    *phase = ptxk__dense_parity(k, &t->s, *stage);
+    x = ptx_shl(k, ptx_u32(1), *stage);
+    ptxk__dense_turn_phase(k, &t->s, x);
+    return step;
+}
+
+static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
+    ptx_val x = ptx_get(k, step);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, step, x);
+    ptx_end(k);
+}
+
+/* The copying thread. */
+static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    ptx_val z[2], first[2], stage, phase, barrier, along, at, x;
+    uint32_t side, i;
+    z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
+    z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+    first[0] = s->first[0];
+    first[1] = t->pair ? ptx_mad(k, s->rank, ptx_u32(d->span[1]), s->first[1]) : s->first[1];
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    x = ptx_xor(k, phase, ptx_u32(1));
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
+    along = ptx_get(k, step);
+    along = ptx_mul(k, along, ptx_u32(d->depth));
+    at = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
+    for (side = 0; side < 2; side++) {
+        if (ptxk__dense_along(f, side)) {
+            ptxk__dense_copy(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
+        } else {
+            for (i = 0; i < d->span[side] * f->bytes / 128; i++) {
+                x = i ? ptx_add(k, first[side], ptx_u32(i * d->depth)) : first[side];
+                ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
+                                 z[side], barrier, NULL);
+            }
+        }
+        at = ptx_off(at, (int64_t)d->bytes[0]);
+    }
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The odd block of a pair: hands on that its stages are full. */
+static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
+    ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, t->s.full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    barrier = ptx_ptr_add(k, even, stage, 8);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+    ptxk__tensor_end_steps(k, step);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
+static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
+    const ptxk__matmul *f = d->f;
+    uint32_t side, x = (f->type[0] == PTX_S8 ? 2u : 1u) << 4 | d->columns / 8 << 17 | (pair ? 16u : 8u) << 24;
+    for (side = 0; side < 2; side++) {
+        ptx_type type = f->type[side];
+        x |= (uint32_t)(type == PTX_BF16 || type == PTX_E5M2 || type == PTX_S8) << (side ? 10 : 7);
+        x |= (uint32_t)!ptxk__dense_along(f, side) << (15 + side);
+    }
+    return x;
+}
+
+/* Commits the operations so far to an mbarrier, of both blocks of a pair. */
+static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val barrier, ptx_val both) {
+    if (t->pair)
+        ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, PTX_CTA_GROUP_2, barrier, both);
+    else
+        ptx_op1(k, PTX_TCGEN05_COMMIT, PTX_CTA_GROUP_1, barrier);
+}
+
+/* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
+   half has the address and, of matrices with k across, the offset from 128 bytes of m or n to the next. */
+#define PTXK__TENSOR_DESCRIPTOR 0x40004040u
+
+/* The multiplying thread. */
+static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
+                   : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
+                                          : PTX_TCGEN05_MMA_F8F6F4;
+    ptx_val base[2], x, y, o[5], stage, phase, barrier, tile, more, always, both, at, words[2];
+    ptx_var unit, step;
+    uint32_t side, i;
+    both = ptx_mov(k, ptx_u16(3));
+    for (side = 0; side < 2; side++) {
+        at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
+        x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
+        y = ptx_u32((ptxk__dense_along(f, side) ? 1 : d->depth * 8) << 16);
+        base[side] = ptx_add(k, ptx_as(x, PTX_U32), y);
+    }
+    always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    x = ptxk__tensor_parity(k, t);
+    x = ptx_xor(k, x, ptx_u32(1));
+    barrier = ptx_ptr_add(k, t->drained, tile, 8);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    o[0] = ptx_mad(k, tile, ptx_u32(d->columns), t->memory);
+    o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
+    step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
+    barrier = ptx_ptr_add(k, s->full, stage, 8);
+    ptxk__mbarrier_wait(k, barrier, phase);
+    if (t->pair) {
+        barrier = ptx_ptr_add(k, t->peers, stage, 8);
+        ptxk__mbarrier_wait(k, barrier, phase);
+    }
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_get(k, step);
+    more = ptx_setp(k, PTX_NE, x, s->begin);
+    at = ptx_mul(k, stage, ptx_u32(d->stage_bytes / 16));
+    for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
+        for (side = 0; side < 2; side++) {
+            x = ptx_add(k, base[side], at);
+            y = ptx_u32(i * (ptxk__dense_along(f, side) ? 2 : d->depth * 2));
+            words[0] = i ? ptx_add(k, x, y) : x;
+            words[1] = ptx_u32(PTXK__TENSOR_DESCRIPTOR);
+            x = ptx_pack(k, PTX_B64, 2, words);
+            o[1 + side] = ptx_as(x, PTX_U64);
+        }
+        o[4] = i ? always : more;
+        ptx_opn(k, op, ptxk__tensor_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+    }
+    barrier = ptx_ptr_add(k, s->empty, stage, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_steps(k, step);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    ptxk__tensor_commit(k, t, barrier, both);
+    ptxk__tensor_end_units(k, t, unit);
+}
+
+/* A barrier of the threads that write results. */
+static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
+
+/* Loads `count` columns of the thread's row of the tile, from `first` on, into value[at ...], as f32. */
+static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
+                              uint32_t first, uint32_t count) {
+    ptx_val v[64], at, y;
+    uint32_t i, j;
+    for (i = 0; i < count; i += 32) {
+        at = first + i ? ptx_add(k, tile, ptx_u32(first + i)) : tile;
+        ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 32, v + i);
+    }
+    ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+    for (j = 0; j < count; j++) {
+        y = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[j], PTX_S32)) : ptx_as(v[j], PTX_F32);
+        ptx_set(k, t->value[j], y);
+    }
+}
+
+/* This warp has loaded its part of the tile. */
+static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
+    ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
+    ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, t->s.lane, ptx_u32(0));
+    barrier = ptx_ptr_add(k, t->hand_over, tile, 8);
+    ptx_guard(k, p);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
+}
+
+/* The place of a thread's sums in the record of a part of k: 4 columns of each thread side by side. */
+static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val at, slot, x;
+    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    x = ptx_mul(k, s->divided, s->cluster); /* counters first */
+    x = ptx_mad(k, x, ptx_u32(8), ptx_u32(255));
+    x = ptx_and(k, x, ptx_u32(~255u));
+    at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
+    x = ptx_mul(k, slot, s->parts);
+    x = ptx_mul_wide(k, x, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    return ptx_ptr_add(k, at, s->thread, 16);
+}
+
+/* Stores the sums of a part of k; returns whether this block is the last of the tile's parts. */
+static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    uint32_t c, j, e;
+    x = ptx_mul_wide(k, s->index, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    at = ptx_ptr_add(k, at, x, 1);
+    for (c = 0; c < d->columns; c += 32) {
+        ptxk__tensor_load(k, d, t, tile, c, 32);
+        for (j = 0; j < 8; j++) {
+            for (e = 0; e < 4; e++) v[e] = ptx_get(k, t->value[4 * j + e]);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
+        }
+    }
+    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
+    x = ptx_mad(k, s->left, s->cluster, s->rank);
+    at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
+    at = ptx_ptr_add(k, at, x, 4);
+    y = ptx_sub(k, s->parts, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p); /* see ptxk__is_last_block */
+    x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(at, 0), y);
+    ptx_st(k, PTX_U32, ptx_at(s->flag, 0), x);
+    ptx_end(k);
+    ptxk__tensor_meet(k);
+    x = ptx_ld(k, PTX_U32, ptx_at(s->flag, 0));
+    x = ptx_warpgroup_uniform(k, x);
+    return ptx_setp(k, PTX_EQ, x, y);
+}
+
+/* Adds the sums of all parts of k, in their order: columns as for ptxk__tensor_load. */
+static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
+                              uint32_t count) {
+    ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
+    ptx_var part = ptx_var_new(k, ptx_u32(0)), from = ptx_var_new(k, at);
+    uint32_t j, e;
+    for (j = 0; j < count; j++) ptx_set(k, t->value[j], ptx_f32(0));
+    ptx_loop(k);
+    x = ptx_get(k, part);
+    p = ptx_setp(k, PTX_LT, x, t->s.parts);
+    ptx_while(k, p);
+    at = ptx_get(k, from);
+    at = ptx_ptr(at, PTX_GLOBAL);
+    for (j = 0; j < count / 4; j++) {
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((first / 4 + j) * 2048)), v);
+        for (e = 0; e < 4; e++) {
+            y = ptx_get(k, t->value[4 * j + e]);
+            y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
+            ptx_set(k, t->value[4 * j + e], y);
+        }
+    }
+    at = ptx_ptr_add(k, at, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4), 1);
+    ptx_set(k, from, at);
+    x = ptx_add(k, x, ptx_u32(1));
+    ptx_set(k, part, x);
+    ptx_end(k);
+}
+
+/* What all results of a unit need. */
+typedef struct ptxk__tensor_output {
+    ptx_val factor, beta, add, lead; /* alpha and the factors of whole tensors; predicates */
+    ptx_val row;                     /* factor of the thread's row */
+    ptx_val bias, factors;           /* addresses, of the tile's first column */
+    ptx_val z[2];                    /* indices along the batch's dimension, of C and of D */
+    ptx_val boxes;
+} ptxk__tensor_output;
+
+static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+                                      ptxk__tensor_output *o) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p;
+    uint32_t side;
+    o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
+    o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
+    o->add = ptx_setp(k, PTX_NE, o->beta, ptx_f32(0));
+    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->z[1] = s->m.batch;
+    o->boxes = ptx_ptr_add(k, s->m.shared, ptx_u32(d->stages * d->stage_bytes), 1);
+    for (side = 0; side < 2; side++) {
+        if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
+        x = ptxk__matmul_factors(k, f, &s->m, side);
+        x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+        o->factor = ptx_op2(k, PTX_MUL, PTX_RN, o->factor, x);
+    }
+    if (f->side[1].kind == PTXK_FACTORS_ROW) {
+        x = ptxk__matmul_factors(k, f, &s->m, 1);
+        o->factors = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->flags & PTXK_MATMUL_BIAS) {
+        x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
+        o->bias = ptx_ptr_add(k, x, s->first[1], 4);
+    }
+    if (f->side[0].kind != PTXK_FACTORS_ROW) return;
+    y = ptx_add(k, s->first[0], s->thread);
+    x = ptxk__matmul_factors(k, f, &s->m, 0);
+    x = ptx_ptr_add(k, x, y, 4);
+    p = ptx_setp(k, PTX_LT, y, s->m.limit[0]);
+    o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+}
+
+/* A number of column `first` + j of the tile. */
+static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
+                                   uint32_t column) {
+    ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
+    return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
+}
+
+/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
+                               const ptxk__tensor_output *o, uint32_t b) {
+    const ptxk__dense_state *s = &t->s;
+    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
+    ptx_if(k, p);
+    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+    ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__TENSOR_BOX));
+    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x, s->first[0],
+                     o->z[0], barrier, NULL);
+    ptx_end(k);
+}
+
+/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold `per` of them. */
+static void ptxk__tensor_add(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val beta,
+                             uint32_t b) {
+    ptx_val words[4], x[8], y;
+    uint32_t c, e, per = 16 / d->f->out_bytes;
+    for (c = 0; c < 8; c++) {
+        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->row[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
+        for (e = 0; e < 4; e++) {
+            if (per == 8)
+                ptxk__widen_word(k, d->f->out, words[e], x + 2 * e);
+            else
+                x[e] = ptx_as(words[e], PTX_F32);
+        }
+        for (e = 0; e < per; e++) {
+            y = ptx_get(k, t->value[c * per + e]);
+            y = ptx_fma(k, beta, x[e], y);
+            ptx_set(k, t->value[c * per + e], y);
+        }
+    }
+}
+
+/* Finishes and stores the results of a unit, box after box of 128 bytes of each row. */
+static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+    const ptxk__matmul *f = d->f;
+    ptxk__dense_state *s = &t->s;
+    ptxk__tensor_output o;
+    ptx_val x[8], y, q, at[5], words[8], divided = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    uint32_t boxes = d->columns / d->box, per = 16 / f->out_bytes, b, c, e, j;
+    ptxk__tensor_begin_output(k, d, t, &o);
+    ptxk__tensor_fetch(k, d, t, &o, 0);
+    for (b = 0; b < boxes; b++) {
+        int64_t place = (int64_t)((b & 1) * PTXK__TENSOR_BOX);
+        ptx_if(k, divided);
+        ptxk__tensor_join(k, d, t, b * d->box, d->box);
+        ptx_else(k);
+        ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
+        if (b + 1 == boxes) ptxk__tensor_drain(k, t);
+        ptx_end(k);
+        if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
+        for (j = 0; j < d->box; j++) {
+            y = ptx_get(k, t->value[j]);
+            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row);
+            q = o.factor;
+            if (f->side[1].kind == PTXK_FACTORS_ROW) {
+                q = ptxk__tensor_column(k, t, o.factors, b * d->box + j);
+                q = ptx_op2(k, PTX_MUL, PTX_RN, q, o.factor);
+            }
+            y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
+            ptx_set(k, t->value[j], y);
+        }
+        ptx_if(k, o.add);
+        y = ptx_get(k, s->fetched);
+        y = boxes / 2 % 2 ? y : ptx_u32(0);
+        y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
+        ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
+        ptxk__tensor_add(k, d, t, o.beta, b);
+        ptx_else(k); /* the copy before the last has read this box */
+        ptx_if(k, o.lead);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
+        ptx_end(k);
+        ptxk__tensor_meet(k);
+        ptx_end(k);
+        for (c = 0; c < 8; c++) {
+            for (e = 0; e < per; e++) {
+                y = ptx_get(k, t->value[c * per + e]);
+                if (f->flags & PTXK_MATMUL_BIAS) {
+                    q = ptxk__tensor_column(k, t, o.bias, b * d->box + c * per + e);
+                    y = ptx_op2(k, PTX_ADD, PTX_RN, y, q);
+                }
+                x[e] = ptxk__matmul_activate(k, f, y);
+            }
+            ptxk_narrow(k, f->out, per, x, words);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->row[c], place), words);
+        }
+        ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
+        ptxk__tensor_meet(k);
+        ptx_if(k, o.lead);
+        at[0] = s->maps[3];
+        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+        at[2] = s->first[0];
+        at[3] = o.z[1];
+        at[4] = ptx_off(o.boxes, place);
+        ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_end(k);
+    }
+    y = ptx_get(k, s->fetched);
+    y = ptx_xor(k, y, ptx_u32(1));
+    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+}
+
+/* The four warps that write results: thread i has row i of the tile. */
+static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+    ptxk__dense_state *s = &t->s;
+    ptx_val x, y, p, tile, barrier;
+    ptx_var unit;
+    uint32_t c, j;
+    x = ptx_and(k, s->thread, ptx_u32(31));
+    s->lane = ptx_as(x, PTX_U32);
+    t->hand_over = ptx_mapa(k, t->drained, ptx_u32(0));
+    x = ptx_and(k, s->thread, ptx_u32(7));
+    y = ptx_mul(k, s->thread, ptx_u32(128));
+    y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
+    y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
+    t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
+    for (c = 1; c < 8; c++) { /* boxes begin at multiples of 1024: these differ in bits only */
+        x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
+        t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+    }
+    for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    s->fetched = ptx_var_new(k, ptx_u32(0));
+    unit = ptxk__tensor_begin_units(k, d, t);
+    tile = ptxk__tensor_tile(k, t);
+    barrier = ptx_ptr_add(k, t->ready, tile, 8);
+    x = ptxk__tensor_parity(k, t);
+    ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    x = ptx_and(k, s->thread, ptx_u32(96)); /* the warp's 32 lanes of tensor memory */
+    x = ptx_shl(k, x, ptx_u32(16));
+    x = ptx_add(k, ptx_as(x, PTX_U32), t->memory);
+    tile = ptx_mad(k, tile, ptx_u32(d->columns), x);
+    x = ptx_mov(k, ptx_u32(1));
+    s->writes = ptx_var_new(k, x);
+    p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
+    ptx_if(k, p);
+    p = ptxk__tensor_leave(k, d, t, tile);
+    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    ptx_set(k, s->writes, x);
+    ptx_end(k);
+    x = ptx_get(k, s->writes);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__tensor_store(k, d, t, tile);
+    ptx_end(k);
+    ptxk__tensor_end_units(k, t, unit);
+    p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0));
+    ptx_end(k);
+}
+
+static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                              const char *name) {
+    static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    ptxk__tensor_state t;
+    ptxk__dense_state *s = &t.s;
+    ptxk__dense d;
+    ptx_val p, q, x, tid, warp, slot, count;
+    uint32_t i;
+    ptxk__dense_shape(f, entry, &d);
+    memset(&t, 0, sizeof t);
+    t.pair = entry == PTXK__TENSOR_PAIR;
+    ptx_launch_bounds(k, PTXK__TENSOR_THREADS, 1);
+    s->m.args = s->m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
+    for (i = 0; i < 4; i++) s->maps[i] = ptx_param_map(k, names[i]);
+    s->full = ptx_shared(k, "full", PTX_U64, d.stages, 8);
+    s->empty = ptx_shared(k, "empty", PTX_U64, d.stages, 8);
+    t.peers = ptx_shared(k, "peers", PTX_U64, d.stages, 8);
+    t.ready = ptx_shared(k, "ready", PTX_U64, 2, 8);
+    t.drained = ptx_shared(k, "drained", PTX_U64, 2, 8);
+    s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
+    s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
+    slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
+    s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
+    tid = ptx_tid_x(k);
+    s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    s->cluster = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    count = ptx_mul(k, s->cluster, ptx_u32(4));
+    for (i = 0; i < d.stages; i++) {
+        ptx_mbarrier_init(k, ptx_off(s->full, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(s->empty, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(t.peers, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    for (i = 0; i < 2; i++) {
+        ptx_mbarrier_init(k, ptx_off(t.ready, (int64_t)(8 * i)), ptx_imm(1));
+        ptx_mbarrier_init(k, ptx_off(t.drained, (int64_t)(8 * i)), count);
+        ptx_mbarrier_init(k, ptx_off(s->loaded, (int64_t)(8 * i)), ptx_imm(1));
+    }
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    ptx_end(k);
+    x = ptx_shr(k, tid, ptx_u32(5));
+    warp = ptx_warp_uniform(k, ptx_as(x, PTX_U32));
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_group(&t), slot, ptx_imm(512));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_group(&t));
+    ptx_end(k);
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+    t.memory = ptx_ld(k, PTX_U32, ptx_at(slot, 0));
+    ptxk__dense_begin_units(k, &d, s);
+    s->phases = ptx_var_new(k, ptx_u32(0));
+    x = ptx_and(k, tid, ptx_u32(127));
+    s->thread = ptx_as(x, PTX_U32);
+    x = ptx_and(k, tid, ptx_u32(31));
+    p = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
+    q = ptx_setp(k, PTX_GE, warp, ptx_u32(4));
+    ptx_if(k, q);
+    ptxk__tensor_write(k, &d, &t);
+    ptx_else(k);
+    ptx_if(k, p);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(0));
+    ptx_if(k, q);
+    ptxk__tensor_produce(k, &d, &t);
+    ptx_else(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(1));
+    ptx_if(k, q);
+    if (t.pair) {
+        q = ptx_setp(k, PTX_NE, s->rank, ptx_u32(0));
+        ptx_if(k, q);
+        ptxk__tensor_hand_on(k, &d, &t);
+        ptx_else(k);
+    }
+    ptxk__tensor_multiply(k, &d, &t);
+    if (t.pair) ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    ptx_cluster_arrive(k); /* no block's shared memory or tensor memory is used any more */
+    ptx_cluster_wait(k);
+    q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
+    ptx_if(k, q);
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_group(&t), t.memory, ptx_imm(512));
+    ptx_end(k);
+    ptx_ret(k);
+}
+
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
@@ -16408,6 +17061,12 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
         ptxk__dense_emit(m, site, &f, entry, name);
+    }
+    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+        (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
+                       ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
+                       f.side[0].kind, f.side[1].kind, entry);
+        ptxk__tensor_emit(m, site, &f, entry, name);
     }
     return ptx_get_error(m)->code;
 }
